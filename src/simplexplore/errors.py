@@ -1,0 +1,53 @@
+"""What can go wrong, as one base class and its leaves.
+
+Every message names what came, what was wrong with it and what to do about it.
+The command line prints the message and exits with status 2; nothing else in the
+package turns these into text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SimplexploreError(Exception):
+    """Base class of all errors a user can cause or meet."""
+
+
+class ProblemError(SimplexploreError):
+    """A problem's description is wrong: arms, rewards, delta, scenario, file."""
+
+
+class ConstraintError(ProblemError):
+    """One constraint cannot be read."""
+
+
+class InfeasibleError(ProblemError):
+    """No policy satisfies all constraints.
+
+    Attributes
+    ----------
+    conflict : tuple of str
+        Names of constraints that cannot hold together; dropping any one of
+        them would resolve this particular conflict.
+    """
+
+    def __init__(self, message: str, conflict: Sequence[str]) -> None:
+        super().__init__(message)
+        self.conflict = tuple(conflict)
+
+
+class MeansError(SimplexploreError):
+    """Means do not fit the problem: wrong length, not finite, outside the family's range."""
+
+
+class TooLargeError(SimplexploreError):
+    """A stated size limit was met; the message names the limit."""
+
+
+class NotConvergedError(SimplexploreError):
+    """A solver could not certify its answer; the message says how far it came."""
+
+
+class SettingError(SimplexploreError):
+    """An option, argument or file path is not usable: unknown name, bad number, not writable."""
