@@ -1,0 +1,79 @@
+"""Find the best mix of arms under linear constraints, with a stated confidence.
+
+The public names are listed here and imported when they are first used, so that
+``import simplexplore`` costs almost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from simplexplore.bound import Bound, lower_bound
+    from simplexplore.constraints import Constraint
+    from simplexplore.errors import (
+        ConstraintError,
+        InfeasibleError,
+        MeansError,
+        NotConvergedError,
+        ProblemError,
+        SettingError,
+        SimplexploreError,
+        TooLargeError,
+    )
+    from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
+    from simplexplore.problem import Problem
+else:
+    _HOME = {
+        "Bernoulli": "families",
+        "Bound": "bound",
+        "Bounded": "families",
+        "Constraint": "constraints",
+        "ConstraintError": "errors",
+        "Gaussian": "families",
+        "InfeasibleError": "errors",
+        "MeansError": "errors",
+        "NotConvergedError": "errors",
+        "Poisson": "families",
+        "Problem": "problem",
+        "ProblemError": "errors",
+        "SettingError": "errors",
+        "SimplexploreError": "errors",
+        "TooLargeError": "errors",
+        "lower_bound": "bound",
+    }
+
+    def __getattr__(name):
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *_HOME})
+
+
+__all__ = [
+    "Bernoulli",
+    "Bound",
+    "Bounded",
+    "Constraint",
+    "ConstraintError",
+    "Gaussian",
+    "InfeasibleError",
+    "MeansError",
+    "NotConvergedError",
+    "Poisson",
+    "Problem",
+    "ProblemError",
+    "SettingError",
+    "SimplexploreError",
+    "TooLargeError",
+    "__version__",
+    "lower_bound",
+]
