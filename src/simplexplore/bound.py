@@ -1,0 +1,404 @@
+"""The answer if the means were known, and how many samples it takes to find it.
+
+`lower_bound` puts geometry, information and allocation together for one instance:
+optimal policy, edges, characteristic time in both scenarios with its certificate, the
+unconstrained problem beside it, and the paper's corollaries in their corrected form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from .allocation import Allocation, AllocationSet, optimal_allocation
+from .errors import MeansError, NotConvergedError
+from .geometry import Edges, Polytope
+from .information import Information
+from .problem import Problem
+from .standard_form import Vertex
+
+Array = npt.NDArray[np.float64]
+
+SCENARIOS = ("end-of-time", "anytime")
+
+# Nothing is called a bound that is not certified to at least this.
+WORST_GAP = 1e-2
+
+
+def binary_kl(delta: float) -> float:
+    """kl(delta, 1 - delta): what one bit of confidence costs in information.
+
+    Zero for delta >= 1/2, where a guess is good enough.
+
+    Examples
+    --------
+    >>> round(binary_kl(0.1), 6)
+    1.75778
+    """
+    if delta >= 0.5:
+        return 0.0
+    return (1 - 2 * delta) * math.log((1 - delta) / delta)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One rival of the optimal policy.
+
+    Attributes
+    ----------
+    direction : (K,) array
+        From the policy towards the adjacent vertex; its positive part sums to 1.
+    gap : float
+        Loss per unit moved, -means @ direction.
+    neighbour : (K,) array
+        The adjacent vertex.
+    """
+
+    direction: Array
+    gap: float
+    neighbour: Array
+
+
+@dataclass(frozen=True)
+class ScenarioBound:
+    """How hard the problem is in one scenario.
+
+    Attributes
+    ----------
+    characteristic_time : float
+        T; infinite if optimal policies tie, 0 if only one policy is feasible.
+    allocation : (K,) array
+        Shares of the samples that attain it.
+    lower_bound : float
+        T * kl(delta, 1 - delta): no method needs fewer samples on average.
+    relative_gap : float
+        Certified: the exact T is at least characteristic_time / (1 + relative_gap), and at
+        most characteristic_time up to rounding.
+    closest_alternative : (K,) array or None
+        Means, as close as the allocation can tell, under which another policy is better.
+    binding_edges : tuple of int
+        Edges that decide T, hardest first.
+    unique : bool
+        Whether no other allocation attains T; if not, this one is the leximin choice.
+    """
+
+    characteristic_time: float
+    allocation: Array
+    lower_bound: float
+    relative_gap: float
+    closest_alternative: Array | None
+    binding_edges: tuple[int, ...]
+    unique: bool
+
+
+@dataclass(frozen=True)
+class Unconstrained:
+    """The best-arm problem with the same means and no constraints."""
+
+    arm: str
+    characteristic_time: float
+    allocation: Array
+    lower_bound: float
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Everything `lower_bound` knows about an instance.
+
+    Attributes
+    ----------
+    policy, value
+        The optimal policy and its mean reward.
+    active : tuple of str
+        What holds with equality at the policy.
+    degenerate : bool
+        Whether more is active than the dimension of the feasible set needs.
+    ties : tuple of (K,) arrays
+        Other optimal policies; empty if the optimum is unique.
+    scenarios : mapping
+        A `ScenarioBound` for "end-of-time" and for "anytime".
+    bounds : mapping
+        ``distance_lower <= T <= distance_upper`` (end-of-time), ``H <= T`` (Gaussian only,
+        else None), and the condition number ``kappa`` of the active constraints.
+    """
+
+    problem: Problem
+    means: Array
+    delta: float
+    policy: Array
+    value: float
+    active: tuple[str, ...]
+    degenerate: bool
+    ties: tuple[Array, ...]
+    scenarios: Mapping[str, ScenarioBound]
+    unconstrained: Unconstrained
+    bounds: Mapping[str, float | None]
+    _polytope: Polytope = field(repr=False)
+    _vertex: Vertex = field(repr=False)
+    _edges: Edges = field(repr=False)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """The rivals of the policy, one per edge of the feasible set."""
+        directions = self._edges.dense(len(self.means))
+        return tuple(
+            Edge(directions[e], float(gap), self._polytope.neighbour(self._vertex, self._edges, e))
+            for e, gap in enumerate(self._edges.gaps(self.means))
+        )
+
+    @property
+    def forced_to_zero(self) -> tuple[str, ...]:
+        """Arms that no feasible policy uses."""
+        return tuple(self.problem.arms[a] for a in self._polytope.forced_arms)
+
+    @property
+    def redundant(self) -> tuple[str, ...]:
+        """Constraints that could be dropped without changing the feasible set."""
+        return self._polytope.redundant
+
+    @property
+    def _own(self) -> ScenarioBound:
+        return self.scenarios[self.problem.scenario]
+
+    @property
+    def characteristic_time(self) -> float:
+        """T in the problem's scenario."""
+        return self._own.characteristic_time
+
+    @property
+    def allocation(self) -> Array:
+        """Optimal shares of the samples in the problem's scenario."""
+        return self._own.allocation
+
+    @property
+    def samples(self) -> float:
+        """Least expected number of samples in the problem's scenario."""
+        return self._own.lower_bound
+
+    @property
+    def relative_gap(self) -> float:
+        """Certified relative error of the characteristic time."""
+        return self._own.relative_gap
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain Python numbers under the names of the command's JSON output."""
+        return {
+            "arms": list(self.problem.arms),
+            "family": self.problem.rewards.name,
+            "delta": self.delta,
+            "means": self.means.tolist(),
+            "policy": self.policy.tolist(),
+            "value": self.value,
+            "active": list(self.active),
+            "degenerate": self.degenerate,
+            "unique": not self.ties,
+            "ties": [policy.tolist() for policy in self.ties],
+            "edges": [
+                {
+                    "direction": edge.direction.tolist(),
+                    "gap": edge.gap,
+                    "neighbour": edge.neighbour.tolist(),
+                }
+                for edge in self.edges
+            ],
+            "scenarios": {
+                name: {
+                    "characteristic_time": s.characteristic_time,
+                    "allocation": s.allocation.tolist(),
+                    "lower_bound": s.lower_bound,
+                    "relative_gap": s.relative_gap,
+                    "closest_alternative": (
+                        None if s.closest_alternative is None else s.closest_alternative.tolist()
+                    ),
+                    "binding_edges": list(s.binding_edges),
+                    "unique": s.unique,
+                }
+                for name, s in self.scenarios.items()
+            },
+            "unconstrained": {
+                "arm": self.unconstrained.arm,
+                "characteristic_time": self.unconstrained.characteristic_time,
+                "allocation": self.unconstrained.allocation.tolist(),
+                "lower_bound": self.unconstrained.lower_bound,
+            },
+            "bounds": dict(self.bounds),
+            "redundant": list(self.redundant),
+            "forced_to_zero": list(self.forced_to_zero),
+        }
+
+
+def lower_bound(
+    problem: Problem, means: npt.ArrayLike | None = None, delta: float | None = None
+) -> Bound:
+    """Optimal policy, characteristic time and the least number of samples.
+
+    Parameters
+    ----------
+    problem : Problem
+    means : sequence of float, optional
+        The true (or guessed) mean of each arm; default: the problem's own guess.
+    delta : float, optional
+        Error probability; default: the problem's.
+
+    Examples
+    --------
+    >>> from simplexplore import Problem
+    >>> bound = lower_bound(Problem(["a", "b"]), [1.0, 0.0], delta=0.1)
+    >>> bound.policy.tolist(), round(bound.characteristic_time, 6)
+    ([1.0, 0.0], 8.0)
+    """
+    if means is None:
+        means = problem.means
+    if means is None:
+        raise MeansError(
+            "no means given: a bound needs a guess of each arm's mean; add 'means = [...]' to the "
+            "problem or pass them."
+        )
+    mu = problem.check_means(means)
+    delta = problem.delta if delta is None else problem.replace(delta=delta).delta
+    polytope = Polytope(problem)
+    vertex = polytope.optimal_vertex(mu)
+    edges = polytope.edges(vertex)
+    gaps = edges.gaps(mu)
+    tied = polytope.tied_policies(vertex, mu) if (gaps == 0).any() else []
+    kl = binary_kl(delta)
+    scenarios = {
+        name: _scenario(problem, edges, gaps, mu, _allocation_set(polytope, name), kl)
+        for name in SCENARIOS
+    }
+    return Bound(
+        problem=problem,
+        means=mu,
+        delta=delta,
+        policy=vertex.policy,
+        value=float(mu @ vertex.policy),
+        active=polytope.active(vertex),
+        degenerate=polytope.is_degenerate(vertex),
+        ties=tuple(tied),
+        scenarios=scenarios,
+        unconstrained=_unconstrained(problem, mu, kl),
+        bounds=_corollaries(problem, polytope, vertex, edges, gaps, mu),
+        _polytope=polytope,
+        _vertex=vertex,
+        _edges=edges,
+    )
+
+
+def _allocation_set(polytope: Polytope, scenario: str) -> AllocationSet:
+    """Pi: where exploration may go."""
+    if scenario == "end-of-time":
+        return AllocationSet.simplex(np.ones(polytope.size, dtype=bool))
+    above, limit = polytope.inequalities()
+    equal, total = polytope.equalities()
+    arms = np.ones(polytope.size, dtype=bool)
+    arms[list(polytope.forced_arms)] = False
+    return AllocationSet(above, limit, equal, total, polytope.deepest_policy(), arms)
+
+
+def _scenario(
+    problem: Problem, edges: Edges, gaps: Array, mu: Array, allowed: AllocationSet, kl: float
+) -> ScenarioBound:
+    if len(edges) == 0 or (gaps == 0).any():
+        # One feasible policy: nothing to find out. A tie: no number of samples is enough.
+        time = math.inf if len(edges) else 0.0
+        return ScenarioBound(
+            characteristic_time=time,
+            allocation=allowed.inside,
+            lower_bound=time * kl if time and kl else 0.0,
+            relative_gap=0.0,
+            closest_alternative=mu.copy() if len(edges) else None,
+            binding_edges=tuple(int(e) for e in np.flatnonzero(gaps == 0)),
+            unique=False,
+        )
+    information = Information(edges, gaps, mu, problem.rewards)
+    best = _certified(optimal_allocation(information, allowed))
+    closest = information.closest(best.w)
+    binding = np.flatnonzero(closest.value <= closest.value.min() * (1 + 1e-6))
+    binding = binding[np.argsort(-best.multipliers[binding], kind="stable")]
+    return ScenarioBound(
+        characteristic_time=best.characteristic_time,
+        allocation=best.w,
+        lower_bound=best.characteristic_time * kl,
+        relative_gap=best.relative_gap,
+        closest_alternative=information.alternative(closest, int(binding[0]), mu),
+        binding_edges=tuple(int(e) for e in binding),
+        unique=best.unique,
+    )
+
+
+def _certified(allocation: Allocation) -> Allocation:
+    if not allocation.relative_gap <= WORST_GAP:
+        raise NotConvergedError(
+            "the characteristic time could not be certified: the solver reached "
+            f"{allocation.characteristic_time:g} with a relative gap of "
+            f"{allocation.relative_gap:.1g}. The gaps between policies may differ by too many "
+            "orders of magnitude."
+        )
+    return allocation
+
+
+def _unconstrained(problem: Problem, mu: Array, kl: float) -> Unconstrained:
+    free = Polytope(problem.replace(constraints=()))
+    vertex = free.optimal_vertex(mu)
+    edges = free.edges(vertex)
+    result = _scenario(
+        problem, edges, edges.gaps(mu), mu, _allocation_set(free, "end-of-time"), kl
+    )
+    return Unconstrained(
+        arm=problem.arms[int(np.argmax(vertex.policy))],
+        characteristic_time=result.characteristic_time,
+        allocation=result.allocation,
+        lower_bound=result.lower_bound,
+    )
+
+
+def _corollaries(
+    problem: Problem,
+    polytope: Polytope,
+    vertex: Vertex,
+    edges: Edges,
+    gaps: Array,
+    mu: Array,
+) -> dict[str, float | None]:
+    """Corollaries 1 and 2 of the paper, corrected.
+
+    Corollary 1: each edge alone bounds T from below and uniform sampling bounds it from
+    above, so both ends are maxima over edges (the printed upper end is a minimum, which
+    fails). Corollary 2(b): Cauchy-Schwarz gives T >= H without the condition number, which
+    depends on how rows are scaled; we report it for rows of length one.
+    """
+    kappa = _condition_number(polytope, vertex)
+    if len(edges) == 0:
+        return {"distance_lower": 0.0, "distance_upper": 0.0, "kappa": kappa, "H": None}
+    if (gaps == 0).any():
+        return {"distance_lower": math.inf, "distance_upper": math.inf, "kappa": kappa, "H": None}
+    information = Information(edges, gaps, mu, problem.rewards)
+    uniform = np.full(problem.size, 1.0 / problem.size)
+    hardness: float | None = None
+    if problem.rewards.name == "gaussian":
+        losses = (mu.max() - mu) / problem.rewards.sigmas(problem.size)
+        hardness = float(2.0 / (losses @ losses)) if losses.any() else None
+    return {
+        "distance_lower": float(information.edge_times().max()),
+        "distance_upper": float(1.0 / information.closest(uniform).value.min()),
+        "kappa": kappa,
+        "H": hardness,
+    }
+
+
+def _condition_number(polytope: Polytope, vertex: Vertex) -> float:
+    """Ratio of extreme singular values of the active rows, each of length one."""
+    problem = polytope.problem
+    active = set(polytope.active(vertex))
+    rows = [np.ones(problem.size)]
+    rows += [c.coefficients for c in problem.constraints if c.name in active]
+    rows += [np.eye(problem.size)[a] for a in range(problem.size) if a not in vertex.shares]
+    matrix = np.array([row / np.linalg.norm(row) for row in rows if row.any()])
+    sizes = np.linalg.svd(matrix, compute_uv=False)
+    sizes = sizes[sizes > 1e-12]
+    return float(sizes[0] / sizes[-1])
