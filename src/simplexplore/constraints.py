@@ -283,6 +283,10 @@ def _quoted(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
 
 
+def _mentioned(name: str) -> str:
+    return f"'{name}'" if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
+
+
 @dataclass(frozen=True)
 class _Token:
     kind: str  # "number", "name", "relation", "end", or the operator itself
@@ -435,7 +439,7 @@ class _Parser:
             raise self.error("no arm is left in it: they cancel out; correct or drop it.")
         coefficients = np.zeros(len(self.arms))
         for i, x in form.terms.items():
-            coefficients[i] = self.rounded(x, f"the coefficient of {_quoted(self.arms[i])}")
+            coefficients[i] = self.rounded(x, f"the coefficient of {_mentioned(self.arms[i])}")
         return Constraint(
             self.name,
             coefficients,
@@ -552,7 +556,8 @@ class _Parser:
         """Recognise a known name that was written here without its backticks."""
         for known in self.meaning:
             if not _PLAIN_NAME.fullmatch(known):
-                for match in re.finditer(re.escape(known), self.text, re.IGNORECASE):
+                pattern = rf"(?<!\w){re.escape(known)}(?!\w)"
+                for match in re.finditer(pattern, self.text, re.IGNORECASE):
                     if match.start() <= place.start < match.end():
                         return self.error(
                             f"the name {known!r} goes in backticks: {_quoted(known)}.",
@@ -578,7 +583,7 @@ class _Parser:
         phrase = word if last is token else self.text[token.start : last.end]
         message = f"unknown arm {phrase!r}"
         if guess := nearest(phrase, self.meaning) or nearest(word, self.meaning):
-            message += f"; did you mean {_quoted(guess)}?"
+            message += f"; did you mean {_mentioned(guess)}?"
         else:
             message += f"; the arms are {listed(self.arms)}"
             message += f", the groups {listed(self.groups)}." if self.groups else "."
@@ -627,7 +632,10 @@ class _Parser:
             return self.error(
                 f"nothing stands before '{found.text}'; add an arm or a number.", found
             )
-        return self.error(f"it is empty; write for instance '{_quoted(self.arms[0])} <= 0.5'.")
+        return ConstraintError(
+            f"constraint {self.name!r} is empty; write for instance "
+            f"'{_quoted(self.arms[0])} <= 0.5'."
+        )
 
     def unclosed(self, opening: _Token) -> ConstraintError:
         return self.error("this '(' is never closed; add a ')', or remove it.", opening)

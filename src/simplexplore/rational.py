@@ -66,11 +66,12 @@ def rational(x: float | int | str | Fraction) -> Fraction:
 def _decimal(text: str) -> Fraction:
     # The float comes first: it bounds the exponent before anything is expanded.
     nearest = float(text)
-    if not math.isfinite(nearest):
-        raise ValueError(f"{text.strip()} is not a finite number, or too large for a float")
     mantissa = text.lower().partition("e")[0]
-    if nearest == 0.0 and any(digit in mantissa for digit in "123456789"):
-        raise ValueError(f"{text.strip()} is too small for a float")
-    if len("".join(filter(str.isdigit, mantissa)).strip("0")) > _EXACT_DIGITS:
+    digits = "".join(filter(str.isdigit, mantissa)).strip("0")
+    if math.isnan(nearest) or (math.isinf(nearest) and not digits):
+        raise ValueError(f"{text.strip()} is not a finite number")
+    if math.isinf(nearest) or (digits and not nearest):
+        raise ValueError(f"{text.strip()} is too {'small' if not nearest else 'large'} for a float")
+    if len(digits) > _EXACT_DIGITS:
         return rational(nearest)
-    return Fraction(Decimal(text)) if nearest else Fraction(0)
+    return Fraction(Decimal(text)) if digits else Fraction(0)
