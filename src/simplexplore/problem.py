@@ -206,7 +206,7 @@ class Problem:
             rewards' family.
         """
         try:
-            array = _vector(means, "means", self.size, "arm")
+            array = _vector(means, "means", "arm", self.arms)
         except ProblemError as error:
             raise MeansError(str(error)) from None
         for arm, mean in zip(self.arms, array, strict=True):
@@ -353,19 +353,24 @@ def _number(value: object, what: str) -> float:
         raise ProblemError(f"{what} is too large for a float.") from None
 
 
-def _vector(values: object, what: str, size: int, noun: str) -> Array:
-    """Check a list of numbers, one per arm or row."""
+def _vector(values: object, what: str, noun: str, names: Sequence[str]) -> Array:
+    """Check a list of numbers, one for each of the named arms or rows."""
     numbers = _items(values)
     if numbers is None:
         raise ProblemError(f"{what} must be a list of numbers; got {reprlib.repr(values)}.")
-    if len(numbers) != size:
+    if len(numbers) != len(names):
         raise ProblemError(
-            f"{what} has {_count(len(numbers), 'number')} for {_count(size, noun)}; "
+            f"{what} has {_count(len(numbers), 'number')} for {_count(len(names), noun)}; "
             f"give one per {noun}."
         )
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iuf":
         return values.astype(float)
-    return np.array([_number(x, f"number {i} of {what}") for i, x in enumerate(numbers, 1)])
+    return np.array(
+        [
+            _number(x, f"{what}: the entry for {noun} {name!r}")
+            for name, x in zip(names, numbers, strict=True)
+        ]
+    )
 
 
 def _check_name(name: object, what: str) -> str:
@@ -515,21 +520,22 @@ def _check_matrix(
     given = _items(matrix)
     if given is None:
         raise ProblemError(f"matrix must be a list of rows; got {reprlib.repr(matrix)}.")
-    rows = [_vector(row, f"row {i} of matrix", len(arms), "arm") for i, row in enumerate(given, 1)]
-    numbers = {key: _vector(value, key, len(rows), "row") for key, value in bounds.items()}
-    equal = numbers.get("equal")
-    nothing = np.full(len(rows), np.inf)
-    lower = numbers.get("lower", -nothing if equal is None else equal)
-    upper = numbers.get("upper", nothing if equal is None else equal)
-    labels = [f"row{i}" for i in range(1, len(rows) + 1)] if names is None else _items(names)
-    if labels is None or len(labels) != len(rows):
+    size = len(given)
+    labels = [f"row{i}" for i in range(1, size + 1)] if names is None else _items(names)
+    if labels is None or len(labels) != size:
         raise ProblemError(
-            f"names must be a list of {_count(len(rows), 'name')}, one per row of matrix; "
+            f"names must be a list with one name for each of the matrix's {_count(size, 'row')}; "
             f"got {reprlib.repr(names)}."
         )
+    labels = [_check_name(label, f"row {i} of matrix") for i, label in enumerate(labels, 1)]
+    rows = [_vector(row, f"row {i} of matrix", "arm", arms) for i, row in enumerate(given, 1)]
+    numbers = {key: _vector(value, key, "row", labels) for key, value in bounds.items()}
+    equal = numbers.get("equal")
+    lower = numbers.get("lower", np.full(size, -np.inf) if equal is None else equal)
+    upper = numbers.get("upper", np.full(size, np.inf) if equal is None else equal)
     return [
-        Constraint(_check_name(label, f"row {i + 1}"), row, lower[i], upper[i])
-        for i, (label, row) in enumerate(zip(labels, rows, strict=True))
+        Constraint(label, row, low, high)
+        for label, row, low, high in zip(labels, rows, lower, upper, strict=True)
     ]
 
 
@@ -563,8 +569,10 @@ def _parse_toml(text: str, source: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ProblemError(f"{source}: not valid TOML: brackets are nested too deeply.") from None
-    except ValueError as error:
+    except tomllib.TOMLDecodeError as error:
         message = str(error)
+    except ValueError:  # from Python's limit on the digits of an integer
+        raise ProblemError(f"{source}: a number in it has too many digits; round it.") from None
     lines = text.replace("\r\n", "\n").rstrip().split("\n")
     place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     if place is None:
