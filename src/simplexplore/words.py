@@ -1,0 +1,277 @@
+"""A bound in words and numbers for people: what the table and the picture both say.
+
+Nothing here decides anything; it chooses what to show first and how to write it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from .information import Information
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .bound import Bound, Edge, ScenarioBound, Unconstrained
+
+Array = npt.NDArray[np.float64]
+
+# A share this small would read 0.000.
+VISIBLE = 5e-4
+
+# More arms than this on one side of a move are counted, not named.
+MAX_NAMED = 3
+
+
+def number(value: float) -> str:
+    """Write a number with four significant digits, thousands separated.
+
+    Examples
+    --------
+    >>> number(774.387), number(0.15), number(1234567.8), number(float("inf"))
+    ('774.4', '0.15', '1,234,568', 'infinite')
+    """
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    if abs(value) >= 1e15:
+        return f"{value:.4g}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{round(value, 12):.4g}"
+
+
+def share(value: float) -> str:
+    """Write a share of 1 with three decimals, an absent one as a dash.
+
+    Examples
+    --------
+    >>> share(0.5), share(0.0), share(0.0002)
+    ('0.500', '-', '<0.001')
+    """
+    if value <= 0:
+        return "-"
+    return f"{value:.3f}" if value >= VISIBLE else "<0.001"
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut the middle out of a text that is longer than a width.
+
+    Examples
+    --------
+    >>> shorten("Star Trek: The Motion Picture", 16), shorten("Das Boot", 16)
+    ('Star Tre…Picture', 'Das Boot')
+    """
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def move(edge: Edge, arms: Sequence[str], name_width: int = 80) -> tuple[str, str]:
+    """Say which arms lose use along an edge, and which gain it.
+
+    Weights are given where a side has several arms; each side's sum to 1.
+
+    Examples
+    --------
+    >>> from simplexplore.bound import Edge
+    >>> edge = Edge(direction=np.array([-0.5, 1.0, -0.5]), gap=1.0, neighbour=np.zeros(3))
+    >>> move(edge, ["a", "b", "c"])
+    ('0.5 a + 0.5 c', 'b')
+    """
+
+    def side(members: npt.NDArray[np.intp]) -> str:
+        names = [shorten(arms[a], name_width) for a in members]
+        if len(names) == 1:
+            return names[0]
+        weights = np.abs(edge.direction[members])
+        parts = [f"{w:.2g} {name}" for w, name in zip(weights, names, strict=True)]
+        if len(parts) > MAX_NAMED:
+            parts = [*parts[: MAX_NAMED - 1], f"{len(parts) - MAX_NAMED + 1} more"]
+        return " + ".join(parts)
+
+    # The largest changes first; equal ones in the order of the arms.
+    order = np.argsort(-np.abs(edge.direction), kind="stable")
+    return side(order[edge.direction[order] < 0]), side(order[edge.direction[order] > 0])
+
+
+def times_alone(bound: Bound) -> Array:
+    """Characteristic time of each edge if it were the only one to rule out.
+
+    This is how hard a comparison is by itself, end-of-time; infinite for a tie.
+    """
+    gaps = np.array([edge.gap for edge in bound.edges])
+    times = np.full(len(gaps), math.inf)
+    apart = gaps > 0
+    if apart.any():
+        all_edges = bound._edges
+        edges = replace(all_edges, index=all_edges.index[apart], value=all_edges.value[apart])
+        information = Information(edges, gaps[apart], bound.means, bound.problem.rewards)
+        times[apart] = information.edge_times()
+    return times
+
+
+def hardest_first(times: Array) -> list[int]:
+    """Return the indices of edges by their times, the longest first."""
+    order: list[int] = np.argsort(-times, kind="stable").tolist()
+    return order
+
+
+def recommended(scenario: ScenarioBound | Unconstrained) -> Array | None:
+    """Return where samples should go, if any number of them is of use."""
+    return scenario.allocation if 0 < scenario.characteristic_time < math.inf else None
+
+
+def prominent_arms(bound: Bound, limit: int) -> list[int]:
+    """Choose the arms to show, at most `limit`: used by the policy, or sampled most.
+
+    They come in the order of the problem.
+    """
+    size = len(bound.problem.arms)
+    if size <= limit:
+        return list(range(size))
+    weight = 10.0 * (bound.policy > 0) + bound.policy
+    weight += sum(scenario.allocation for scenario in bound.scenarios.values())
+    return sorted(np.argsort(-weight, kind="stable")[:limit].tolist())
+
+
+@dataclass(frozen=True)
+class Use:
+    """How much of one constraint the policy uses.
+
+    Attributes
+    ----------
+    name : str
+    amount : float
+        Value of the constraint's sum at the policy.
+    lower, upper : float
+        Its limits; infinite where there is none.
+    reach : (float, float)
+        Smallest and largest value over all policies, feasible or not.
+    active : bool
+        Whether a limit is met with equality.
+    """
+
+    name: str
+    amount: float
+    lower: float
+    upper: float
+    reach: tuple[float, float]
+    active: bool
+
+    @property
+    def slack(self) -> float:
+        """Distance to the nearest limit, 0 if active."""
+        return 0.0 if self.active else min(self.amount - self.lower, self.upper - self.amount)
+
+    @property
+    def limit(self) -> str:
+        """The limits in words."""
+        if self.lower == self.upper:
+            return f"exactly {number(self.upper)}"
+        if math.isinf(self.lower):
+            return f"at most {number(self.upper)}"
+        if math.isinf(self.upper):
+            return f"at least {number(self.lower)}"
+        return f"{number(self.lower)} to {number(self.upper)}"
+
+
+def uses(bound: Bound, limit: int) -> list[Use]:
+    """Say how much of each constraint the policy uses; if there are too many, of the tightest."""
+    problem = bound.problem
+    every = [
+        Use(
+            name=name,
+            amount=float(row @ bound.policy),
+            lower=float(lower),
+            upper=float(upper),
+            reach=(float(row.min()), float(row.max())),
+            active=name in bound.active,
+        )
+        for name, row, lower, upper in zip(
+            problem.names, problem.matrix, problem.lower, problem.upper, strict=True
+        )
+    ]
+    return every if len(every) <= limit else sorted(every, key=lambda use: use.slack)[:limit]
+
+
+def title(bound: Bound, limit: int = 6) -> str:
+    """Name the best mix, or its largest shares."""
+    words = policy_in_words(bound.policy, bound.problem.arms, limit)
+    if bound.ties:
+        return f"One of {len(bound.ties) + 1} best mixes: {words}"
+    return f"Best mix: {words}"
+
+
+def headline(bound: Bound) -> str:
+    """Say in one sentence what it takes to find the best mix."""
+    if bound.ties:
+        return "Several mixes are equally good: no number of samples can tell which is best."
+    if not bound.edges:
+        return "Only one mix is feasible: there is nothing to find out, 0 samples."
+    confidence = f"{1 - bound.delta:.10g}"
+    if bound.samples == 0:
+        return f"A confidence of {confidence} asks for nothing: the bound is 0 samples."
+    return (
+        f"At least {number(bound.samples)} samples on average to find it with confidence "
+        f"{confidence} ({bound.problem.scenario})."
+    )
+
+
+def policy_in_words(policy: Array, arms: Sequence[str], limit: int = 6) -> str:
+    """Write a policy as a list of shares and arms, the largest if they are too many.
+
+    Examples
+    --------
+    >>> policy_in_words(np.array([0.5, 0.0, 0.5]), ["a", "b", "c"])
+    '0.5 a, 0.5 c'
+    """
+    used = np.flatnonzero(policy > 0)
+    if len(used) == 1:
+        return f"{arms[used[0]]} alone"
+    if len(used) > limit:
+        used = used[np.argsort(-policy[used], kind="stable")]
+    parts = [f"{policy[a]:.3g} {arms[a]}" for a in used[:limit]]
+    if len(used) > limit:
+        parts.append(f"{len(used) - limit} more")
+    return ", ".join(parts)
+
+
+def notes(bound: Bound) -> list[str]:
+    """What else a reader should know, as sentences."""
+    arms = bound.problem.arms
+    remarks = []
+    if bound.ties:
+        tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
+        more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""
+        remarks.append(f"As good as the policy shown: {tied}{more}.")
+    loose = [name for name, scenario in bound.scenarios.items() if not scenario.unique]
+    if loose and not bound.ties and bound.edges:
+        remarks.append(
+            f"Other allocations need as few samples ({' and '.join(loose)}); one is shown."
+        )
+    if bound.degenerate:
+        remarks.append(
+            "More constraints meet at the policy than are needed to fix it (degenerate)."
+        )
+    if bound.redundant:
+        remarks.append(f"Without effect, since others imply them: {_listed(bound.redundant)}.")
+    if bound.forced_to_zero:
+        remarks.append(f"The constraints leave no use for: {_listed(bound.forced_to_zero)}.")
+    free = bound.unconstrained
+    if len(arms) > 1:
+        best = f"the best arm is {free.arm}, at least {number(free.lower_bound)} samples to find it"
+        if math.isinf(free.characteristic_time):
+            best = "several arms tie for the best"
+        remarks.append(f"Without constraints: {best}.")
+    return remarks
+
+
+def _listed(names: Sequence[str], limit: int = 8) -> str:
+    shown = ", ".join(names[:limit])
+    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
