@@ -21,7 +21,7 @@ bench: $(READY)
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
 docs: $(READY)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf .venv site build dist demo-output
