@@ -346,9 +346,7 @@ def _unconstrained(problem: Problem, mu: Array, kl: float) -> Unconstrained:
     free = Polytope(problem.replace(constraints=()))
     vertex = free.optimal_vertex(mu)
     edges = free.edges(vertex)
-    result = _scenario(
-        problem, edges, edges.gaps(mu), mu, _allocation_set(free, "end-of-time"), kl
-    )
+    result = _scenario(problem, edges, edges.gaps(mu), mu, _allocation_set(free, "end-of-time"), kl)
     return Unconstrained(
         arm=problem.arms[int(np.argmax(vertex.policy))],
         characteristic_time=result.characteristic_time,
@@ -397,8 +395,11 @@ def _condition_number(polytope: Polytope, vertex: Vertex) -> float:
     active = set(polytope.active(vertex))
     rows = [np.ones(problem.size)]
     rows += [c.coefficients for c in problem.constraints if c.name in active]
-    rows += [np.eye(problem.size)[a] for a in range(problem.size) if a not in vertex.shares]
-    matrix = np.array([row / np.linalg.norm(row) for row in rows if row.any()])
-    sizes = np.linalg.svd(matrix, compute_uv=False)
-    sizes = sizes[sizes > 1e-12]
-    return float(sizes[0] / sizes[-1])
+    rows = [row / np.linalg.norm(row) for row in rows]
+    # Rows of arms at zero are unit vectors, so the Gram matrix is the identity on those
+    # arms plus a matrix of the few other rows.
+    gram = np.array(rows).T @ np.array(rows)
+    at_zero = [a for a in range(problem.size) if a not in vertex.shares]
+    gram[at_zero, at_zero] += 1.0
+    sizes = np.linalg.eigvalsh(gram)
+    return float(np.sqrt(sizes[-1] / sizes[0]))

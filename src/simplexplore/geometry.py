@@ -122,6 +122,10 @@ class Polytope:
         """
         form = self.form
         assert form.start is not None
+        self.forced_arms: tuple[int, ...] = ()
+        self.implied_equalities: tuple[str, ...] = ()
+        if self._depth()[0] > DOUBT:
+            return
         suspects = form.live.copy()
         vertex = form.vertex(form.start)
         proven = False
@@ -259,23 +263,28 @@ class Polytope:
         policy lies strictly inside F. Arms forced to zero and inequalities that always
         bind are left out.
         """
+        _, policy = self._depth(slacks=slacks)
+        return policy
+
+    def _depth(self, *, slacks: bool = True) -> tuple[float, Array]:
+        """Largest least value of the variables in play, and a policy that has it."""
         form = self.form
         assert form.start is not None
         columns = form.columns
-        lifted = (columns < self.size) | slacks
+        arms = columns < self.size
         tableau = form.tableau(form.start)
         body = np.asarray(tableau.body, dtype=float)
-        depth = body @ lifted.astype(float)
-        tableau = Tableau(np.column_stack([body, depth]), tableau.values, tableau.basis)
+        # One more variable, the depth, that lifts all the others.
+        lift = body @ (arms | slacks).astype(float)
+        tableau = Tableau(np.column_stack([body, lift]), tableau.values, tableau.basis)
         cost = np.zeros(len(columns) + 1)
         cost[-1] = 1.0
         tableau.maximise(cost, np.ones(len(cost), dtype=bool))
         values = np.zeros(len(cost))
         values[tableau.basis] = np.maximum(tableau.values, 0.0)
         policy = np.zeros(self.size)
-        arms = columns < self.size
         policy[columns[arms]] = values[:-1][arms] + values[-1]
-        return np.asarray(policy / policy.sum())
+        return float(values[-1]), np.asarray(policy / policy.sum())
 
 
 def _unit_edges(local: LocalTableau) -> Edges:
