@@ -1,0 +1,41 @@
+"""Every file in examples/ loads, can be solved, and says what it claims to."""
+
+from pathlib import Path
+
+import pytest
+
+import simplexplore as sx
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_example(path):
+    problem = sx.Problem.from_file(path)
+    bound = sx.lower_bound(problem)
+    assert not bound.ties
+    assert sum(bound.policy) == pytest.approx(1)
+    end, anytime = bound.scenarios["end-of-time"], bound.scenarios["anytime"]
+    assert 0 < end.characteristic_time <= anytime.characteristic_time * (1 + 1e-8)
+    assert max(end.relative_gap, anytime.relative_gap) <= 1e-8
+    assert bound.redundant == ()
+    assert bound.forced_to_zero == ()
+
+
+def test_movies_are_those_of_the_paper():
+    bound = sx.lower_bound(sx.Problem.from_file(EXAMPLES / "movies.toml"))
+    shares = dict(zip(bound.problem.arms, bound.policy.tolist(), strict=True))
+    used = {arm: share for arm, share in shares.items() if share}
+    assert used == {"The Net": 0.3, "Happily N'Ever After": 0.3, "Das Boot": 0.4}
+    times = {name: s.characteristic_time for name, s in bound.scenarios.items()}
+    assert times["end-of-time"] == pytest.approx(1149.35124991, rel=1e-8)
+    assert times["anytime"] == pytest.approx(2165.79364813, rel=1e-8)
+
+
+def test_meal_and_trial_are_mixes_that_their_limits_shape():
+    meal = sx.lower_bound(sx.Problem.from_file(EXAMPLES / "meal.toml"))
+    assert meal.policy == pytest.approx([12 / 39, 16 / 39, 11 / 39])
+    assert meal.active == ("energy", "price", "total")
+    trial = sx.lower_bound(sx.Problem.from_file(EXAMPLES / "trial.toml"))
+    assert trial.problem.rewards.name == "bernoulli"
+    assert trial.active == ("toxicity", "control", "low >= 0", "combination >= 0", "total")

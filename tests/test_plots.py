@@ -1,0 +1,223 @@
+"""Pictures: files are written, panels show the numbers, texts stay apart."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.patches import Polygon, Rectangle, Wedge
+
+import simplexplore as sx
+from simplexplore.plots import bound_figure, plot_bound
+from simplexplore.triangle import CORNERS
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PANELS = ["policy", "end-of-time", "anytime", "constraints", "edges"]
+
+
+def example(name):
+    return sx.Problem.from_file(EXAMPLES / f"{name}.toml")
+
+
+def many_arms():
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 9, size=(10, 40))
+    return sx.Problem(
+        [f"arm number {a}" for a in range(40)],
+        (rows, np.full(10, 4.5)),
+        means=rng.normal(size=40),
+        scenario="anytime",
+    )
+
+
+def long_names():
+    return sx.Problem(
+        [
+            "A very long name of an arm that nobody would ever read to its end, would they?",
+            "$5 off when you buy two or more things for $10",
+            "<b>Third [bold] option</b> with brackets & _underscores_",
+            "short",
+            "ünïcödé ñandú and \\alpha ^ {braces}",
+        ],
+        {
+            "the constraint with the longest name that anybody has seen so far in any project of "
+            "this kind": "2*short + `$5 off when you buy two or more things for $10` <= 0.4",
+        },
+        means=[0.3, 0.5, 0.45, 0.6, 0.4],
+        rewards=sx.Bernoulli(),
+    )
+
+
+PROBLEMS = {
+    **{
+        path.stem: (lambda path=path: sx.Problem.from_file(path))
+        for path in EXAMPLES.glob("*.toml")
+    },
+    "many arms": many_arms,
+    "long names": long_names,
+    "tied": lambda: sx.Problem(["a", "b", "c"], {"cap": "a + b <= 0.5"}, means=[1, 1, 0.2]),
+    "all tied": lambda: sx.Problem(3, means=[1, 1, 1]),
+    "corner": lambda: sx.Problem(["the first", "b", "c"], {"x": "b <= 0.5"}, means=[2, 1, 0]),
+    "top": lambda: sx.Problem(3, {"low": "0.1 <= a1 <= 0.6", "r": "a2 <= 1"}, means=[1, 1.2, 2]),
+    "segment": lambda: sx.Problem(3, {"x": "a1 == 1/3"}, means=[1, 2, 3]),
+    "point": lambda: sx.Problem(3, {"x": "a1 == 1/3", "y": "a2 == 1/3"}, means=[1, 2, 3]),
+    "one arm": lambda: sx.Problem(["only"], means=[1]),
+    "two arms": lambda: sx.Problem(2, means=[1, 0]),
+    "half": lambda: sx.Problem(3, means=[1, 0.5, 0], delta=0.5),
+    "constant row": lambda: sx.Problem(4, {"x": "a1 + a2 + a3 + a4 <= 2"}, means=[1, 0.5, 0, 0]),
+}
+
+
+def panels(figure):
+    return {axes.get_label(): axes for axes in figure.axes}
+
+
+def texts(figure):
+    every = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+    return [text for text in every if text.get_text()]
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_texts_stay_apart_and_on_the_page(name):
+    figure = bound_figure(sx.lower_bound(PROBLEMS[name]()))
+    renderer = figure.canvas.get_renderer()
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts(figure)]
+    page = figure.bbox
+    for words, box in boxes:
+        assert page.x0 <= box.x0, words
+        assert box.x1 <= page.x1, words
+        assert page.y0 <= box.y0, words
+        assert box.y1 <= page.y1, words
+    for (words, box), (other_words, other) in itertools.combinations(boxes, 2):
+        # Lines of text may touch; a pixel of overlap is not seen.
+        shrunk = box.padded(-1.0)
+        assert not shrunk.overlaps(other.padded(-1.0)), (words, other_words)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_panels(name):
+    problem = PROBLEMS[name]()
+    labels = [axes.get_label() for axes in bound_figure(sx.lower_bound(problem)).axes]
+    extra = ["simplex", "cone"] if problem.size == 3 else []
+    assert sorted(labels) == sorted(PANELS + extra)
+
+
+def test_bars_are_the_numbers():
+    bound = sx.lower_bound(example("movies"))
+    figure = bound_figure(bound)
+    shown = {
+        "policy": bound.policy,
+        "end-of-time": bound.scenarios["end-of-time"].allocation,
+        "anytime": bound.scenarios["anytime"].allocation,
+    }
+    for label, values in shown.items():
+        bars = [p for p in panels(figure)[label].patches if isinstance(p, Rectangle)]
+        assert [bar.get_width() for bar in bars] == pytest.approx(values.tolist())
+        assert [bar.get_y() for bar in bars] == sorted(bar.get_y() for bar in bars)
+
+
+def test_words_of_the_picture():
+    figure = bound_figure(sx.lower_bound(example("star")))
+    words = [text.get_text() for text in texts(figure)]
+    assert "Best mix: 0.5 a, 0.5 d" in words
+    assert "first: 0.5, at most 0.5" in words
+    hardness = [w for w in words if "→" in w]
+    assert hardness == ["d → e", "a → e", "a → b", "d → c"]
+    assert words.count("tight") == 2
+    assert "at least 774.4 samples" in words
+
+
+def test_edges_that_decide_are_dark():
+    bound = sx.lower_bound(example("meal"))
+    lines = panels(bound_figure(bound))["edges"].lines
+    lengths = [line.get_xdata()[1] for line in lines]
+    colours = [line.get_color() for line in lines]
+    assert len(lines) == 2
+    assert lengths[0] > lengths[1] > 0
+    assert colours[0] != colours[1]
+    assert len(bound.scenarios["end-of-time"].binding_edges) == 1
+
+
+def test_gauges_show_use_and_limits():
+    # Energy runs from 450 to 900 over all mixes and may reach 650.
+    axes = panels(bound_figure(sx.lower_bound(example("meal"))))["constraints"]
+    _, allowed, dot = axes.lines[:3]
+    assert allowed.get_xdata() == pytest.approx([0, (650 - 450) / (900 - 450)])
+    assert dot.get_xdata() == pytest.approx([(650 - 450) / (900 - 450)])
+
+
+def test_rows_that_are_left_out_are_counted():
+    bound = sx.lower_bound(many_arms())
+    figure = bound_figure(bound)
+    bars = [p for p in panels(figure)["policy"].patches if isinstance(p, Rectangle)]
+    assert len(bars) == 16
+    (remark,) = [t.get_text() for t in texts(figure) if t.get_text().startswith("Not shown")]
+    left = len(bound.edges) - 12
+    assert remark == f"Not shown: 24 arms, {left} easier comparisons, 2 constraints."
+
+
+def test_no_samples_where_none_help():
+    figure = bound_figure(sx.lower_bound(PROBLEMS["tied"]()))
+    assert len(panels(figure)["policy"].patches) == 3
+    assert len(panels(figure)["anytime"].patches) == 0
+    assert [t.get_text() for t in texts(figure)].count("a tie: never enough") == 2
+
+
+def test_simplex_shows_polygon_optimum_and_cone():
+    bound = sx.lower_bound(example("meal"))
+    axes = panels(bound_figure(bound))["simplex"]
+    whole, feasible = [p for p in axes.patches if isinstance(p, Polygon)]
+    assert whole.get_xy()[:-1] == pytest.approx(CORNERS)
+    best = bound.policy @ CORNERS
+    assert np.abs(feasible.get_xy() - best).max(axis=1).min() < 1e-7
+    (cone,) = [p for p in axes.patches if isinstance(p, Wedge)]
+    assert cone.center == pytest.approx(tuple(best))
+    names = {text.get_text() for text in axes.texts}
+    assert names >= {"pizza", "salmon", "lentils", "energy", "price"}
+    cone_names = {t.get_text() for t in panels(bound_figure(bound))["cone"].texts}
+    assert cone_names >= {"energy", "price"}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".png", b"\x89PNG"), (".PDF", b"%PDF"), (".svg", b"<?xml")]
+)
+def test_suffix_chooses_the_format(tmp_path, suffix, start):
+    path = tmp_path / f"picture{suffix}"
+    plot_bound(sx.lower_bound(example("star")), path)
+    assert path.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_same_bound_same_bytes(tmp_path, suffix):
+    bound = sx.lower_bound(example("meal"))
+    first, second = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"
+    plot_bound(bound, first)
+    plot_bound(bound, second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_dollar_signs_are_no_formula(tmp_path):
+    path = tmp_path / "x.svg"
+    plot_bound(sx.lower_bound(long_names()), path)
+    assert "$10" in path.read_text(encoding="utf-8")
+
+
+def test_letters_that_the_font_lacks(tmp_path):
+    path = tmp_path / "x.png"
+    plot_bound(sx.lower_bound(sx.Problem(["寿司", "b"], means=[1, 0])), path)
+    assert path.stat().st_size > 10_000
+
+
+def test_bad_paths(tmp_path):
+    bound = sx.lower_bound(example("star"))
+    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.png, \.svg"):
+        plot_bound(bound, tmp_path / "x.jpeg")
+    with pytest.raises(sx.SettingError, match="there is no folder"):
+        plot_bound(bound, tmp_path / "no" / "x.png")
+
+
+def test_pyplot_is_left_alone(tmp_path):
+    import sys
+
+    plot_bound(sx.lower_bound(example("star")), tmp_path / "x.png")
+    assert "matplotlib.pyplot" not in sys.modules
