@@ -402,7 +402,7 @@ def test_demo(tmp_path, monkeypatch):
     assert "Best mix: 0.5 a, 0.5 d" in text
     assert Path("demo-output/star.png").read_bytes().startswith(b"\x89PNG")
     # Everything it says to try can be tried.
-    commands = [line.split()[1:] for line in text.splitlines() if line.startswith("    simplex")]
+    commands = [line.split()[1:] for line in text.splitlines() if " bound demo-output" in line]
     assert len(commands) == 3
     for command in commands:
         run(*command)

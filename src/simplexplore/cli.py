@@ -5,6 +5,7 @@ Heavy imports wait inside the commands, so that ``--help`` and mistakes answer a
 
 import json
 import math
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -154,12 +155,13 @@ def demo(
     console.print()
     console.print(f"A picture of this is in {picture}.")
     console.print("What to try next:", style="bold")
+    program = "simplexplore" if shutil.which("simplexplore") else sys.argv[0]
     console.print("  e nearly as good as d: how much harder does it get?")
-    console.print(f"    simplexplore bound {file} --means 1,0.5,0.4,0.95,0.9")
+    console.print(f"    {program} bound {file} --means 1,0.5,0.4,0.95,0.9")
     console.print("  ten times surer:")
-    console.print(f"    simplexplore bound {file} --delta 0.01")
+    console.print(f"    {program} bound {file} --delta 0.01")
     console.print(f"  your own limits: edit {file}, then")
-    console.print(f"    simplexplore bound {file} --plot {out / 'mine.png'}")
+    console.print(f"    {program} bound {file} --plot {out / 'mine.png'}")
 
 
 def star() -> "Problem":
