@@ -58,9 +58,9 @@ def feasible_polygon(matrix: Array, lower: Array, upper: Array) -> Array:
     --------
     >>> inf = np.inf
     >>> feasible_polygon(np.array([[1.0, 1.0, 0.0]]), np.array([-inf]), np.array([0.5]))
-    array([[0.5, 0. , 0.5],
-           [0. , 0.5, 0.5],
-           [0. , 0. , 1. ]])
+    array([[0. , 0.5, 0.5],
+           [0. , 0. , 1. ],
+           [0.5, 0. , 0.5]])
     """
     polygon = np.eye(3)
     for row, low, high in zip(matrix, lower, upper, strict=True):
