@@ -16,7 +16,7 @@ does not depend on how constraints are written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,9 @@ Mask = npt.NDArray[np.bool_]
 
 # Certified relative gap to aim at, well inside the promised 1e-8.
 TARGET_GAP = 1e-10
+GOOD_GAP = 1e-9
 MAX_STEPS = 100
+VERBOSE = False
 
 # Steps without progress after which rounding has the last word.
 PATIENCE = 6
@@ -96,11 +98,10 @@ class Allocation:
 def optimal_allocation(information: Information, allowed: AllocationSet) -> Allocation:
     """Minimise the largest 1 / D_e(w) over the allowed allocations."""
     first = _Level.first(information, allowed)
-    point = _interior_point(information, first, allowed.inside)
-    lower = _lower_certificate(information, allowed, first, point)
+    point = _solve(information, first, allowed.inside)
+    lower = _lower_certificate(information, first, point)
     w, unique = _leximin(information, first, point)
-    w = _made_feasible(w, first, allowed.inside)
-    time = float(1.0 / information.closest(w).value.min())
+    time = _time(information, first, w)
     gap = max(time / lower - 1.0, 0.0) if lower > 0 else np.inf
     return Allocation(
         characteristic_time=time,
@@ -127,16 +128,11 @@ class _Level:
 
     @classmethod
     def first(cls, information: Information, allowed: AllocationSet) -> _Level:
-        # Arms that no edge moves need a row of their own to stay nonnegative; the others
-        # are kept off zero by their edges.
-        bare = np.flatnonzero(allowed.arms & ~information.covered())
-        signs = np.zeros((len(bare), information.size))
-        signs[np.arange(len(bare)), bare] = -1.0
         return cls(
             edges=np.arange(len(information.gaps)),
             free=np.flatnonzero(allowed.arms),
-            above=np.vstack([allowed.above, signs]),
-            limit=np.concatenate([allowed.limit, np.zeros(len(bare))]),
+            above=allowed.above,
+            limit=allowed.limit,
             equal=allowed.equal,
             total=allowed.total,
         )
@@ -146,12 +142,13 @@ class _Level:
 
         Edges with a positive multiplier have the same value, hence the same weights on
         their arms, in every optimal allocation (D_e is strictly concave across rays);
-        rows with a positive multiplier bind in all of them. At the solution each product
+        rows with a positive multiplier bind in all of them, and so does w >= 0. At the solution each product
         of slack and multiplier is tiny, so the larger factor tells which one is positive.
         """
         binding = self.edges[point.y > point.s]
         pinned = information.index[binding][information.used[binding]]
-        free = np.setdiff1d(self.free, pinned)
+        unused = self.free[point.z > point.w[self.free]]
+        free = np.setdiff1d(self.free, np.concatenate([pinned, unused]))
         moving = np.zeros(information.size, dtype=bool)
         moving[free] = True
         touched = (moving[information.index] & information.used).any(axis=1)
@@ -172,7 +169,9 @@ class _Level:
 
 @dataclass(frozen=True)
 class _Point:
-    """An allocation with slacks s (edges), r (rows) and multipliers y, l, n (equalities).
+    """An allocation with slacks s (edges), r (rows) and multipliers y, l, n, z.
+
+    y belongs to edges, l to rows, n to equalities and z to w >= 0 on the free arms.
 
     Times, and with them slacks and multipliers, are in units of 1 / unit.
     """
@@ -183,13 +182,30 @@ class _Point:
     y: Array
     l: Array  # noqa: E741 - the letter of the formulas
     n: Array
+    z: Array
     unit: float
+
+
+def _solve(information: Information, level: _Level, inside: Array) -> _Point:
+    """One level: the fast method, then the sure one where a gap is left."""
+    point = _interior_point(information, level, inside)
+    point = replace(point, w=_made_feasible(point.w, level, inside))
+    gap = _gap(information, level, point)
+    thin = (level.limit - level.above @ inside).min(initial=1.0) <= 0 or inside[
+        level.free
+    ].min() <= 0
+    if gap <= GOOD_GAP or thin:
+        return point
+    far = 0.01 if gap < 0.1 else 1.0
+    other = _refine(information, level, (1.0 - far) * point.w + far * inside, far)
+    return min(point, other, key=lambda p: _gap(information, level, p))
 
 
 def _leximin(information: Information, level: _Level, point: _Point) -> tuple[Array, bool]:
     """The canonical optimal allocation, and whether there is no other."""
     unique = True
-    worst = 1.0 / information.closest(point.w).value.min()
+    first = level
+    worst = _time(information, first, point.w)
     while True:
         following = level.following(information, point)
         settled = len(following.free) == len(level.free)
@@ -198,9 +214,9 @@ def _leximin(information: Information, level: _Level, point: _Point) -> tuple[Ar
         unique = False
         if len(following.edges) == 0:
             return point.w, unique
-        better = _interior_point(information, following, point.w)
+        better = _solve(information, following, point.w)
         # A badly conditioned level must not cost samples.
-        if 1.0 / information.closest(better.w).value.min() > worst * (1 + TARGET_GAP):
+        if _time(information, first, better.w) > worst * (1 + TARGET_GAP):
             return point.w, unique
         level, point = following, better
 
@@ -215,32 +231,48 @@ def _made_feasible(w: Array, level: _Level, inside: Array) -> Array:
     w[free] *= 1.0 + equal.T @ shift
     excess = level.above @ w - level.limit
     room = level.limit - level.above @ inside
-    lean = max(0.0, float((excess / (excess + room)).max(initial=0.0, where=excess > 0)))
+    broken = excess > 0
+    lean = float((excess[broken] / (excess[broken] + room[broken])).max(initial=0.0))
     return (1.0 - lean) * w + lean * inside
 
 
-def _lower_certificate(
-    information: Information, allowed: AllocationSet, level: _Level, point: _Point
-) -> float:
-    """A lower bound on T from any multipliers, by weak duality.
+def _time(information: Information, level: _Level, w: Array) -> float:
+    """Largest time among the edges of a level."""
+    return 1.0 / float(information.closest(w).value[level.edges].min())
+
+
+def _lower_certificate(information: Information, level: _Level, point: _Point) -> float:
+    """A lower bound on the least time of a level from any multipliers, by weak duality.
 
     For any weights p on edges and any alternative lam^e across each edge,
     1/T <= max over w in Pi of sum_a w_a G_a with G_a = sum_e p_e d(mu_a, lam^e_a), and that
     linear program is at most l.b + n.f + n_0 for every l >= 0, every n, and
-    n_0 = max over arms of (G - A'l - E'n). Nothing here relies on convergence.
+    n_0 = max over arms of (G - A'l - E'n). Nothing here relies on convergence. Arms that
+    a level holds fast add what they add, and the rest share the mass that is left.
     """
     closest = information.closest(point.w)
-    weight = point.unit * point.y / (closest.value * closest.value)
-    scale = weight.sum()
+    value = closest.value[level.edges]
+    weight = point.unit * point.y / (value * value)
+    scale = float(weight.sum())
     gain = np.bincount(
-        information.index.ravel(),
-        ((weight / scale)[:, None] * closest.gradient).ravel(),
+        information.index[level.edges].ravel(),
+        ((weight / scale)[:, None] * closest.gradient[level.edges]).ravel(),
         minlength=information.size,
     )
     price = (level.above.T @ point.l + level.equal.T @ point.n) / scale
-    best = (gain - price)[allowed.arms].max()
+    free = level.free
+    fixed = point.w.copy()
+    fixed[free] = 0.0
+    best = point.w[free].sum() * (gain - price)[free].max() + (gain - price) @ fixed
     best += (level.limit @ point.l + level.total @ point.n) / scale
     return 1.0 / float(best) if best > 0 else 0.0
+
+
+def _gap(information: Information, level: _Level, point: _Point) -> float:
+    if not point.w[level.free].min() > 0:  # a solver gone astray; NaN is caught as well
+        return np.inf
+    lower = _lower_certificate(information, level, point)
+    return _time(information, level, point.w) / lower - 1.0 if lower > 0 else np.inf
 
 
 def _interior_point(information: Information, level: _Level, start: Array) -> _Point:
@@ -257,7 +289,6 @@ def _interior_point(information: Information, level: _Level, start: Array) -> _P
     w = start.copy()
     unit = float(information.closest(w).value[level.edges].min())
     state = newton.at(w, unit)
-    count = len(level.edges) + len(level.limit)
     y = np.full(len(level.edges), 1.0 / len(level.edges))
     for _ in range(WARM_UP):
         # Each step multiplies an edge's weight by its time and answers with the best w on
@@ -272,71 +303,264 @@ def _interior_point(information: Information, level: _Level, start: Array) -> _P
     t = 1.5 * float(state.time.max())
     s = t - state.time
     r = np.maximum(level.limit - level.above @ w, 1e-3)
-    l = (y @ s) / len(s) / r  # noqa: E741
-    n = np.linalg.lstsq(equal.T, newton.pull(state, y) - above.T @ l, rcond=None)[0]
+    mu = float(y @ s) / len(s)
+    # Multipliers of w >= 0, for arms that edges do not keep off zero by themselves: those
+    # that no edge moves, and all arms if means are bounded (an alternative can then only
+    # move so far, and an arm may be worth no sample at all).
+    bounded = ~(information.covered()[free] & information.closed_form)
+    level_price = float(newton.pull(state, y) @ w[free])
+    l, z = mu / r, np.where(bounded, 0.1 * level_price, 0.0)  # noqa: E741
+    n = np.linalg.lstsq(equal.T, newton.pull(state, y) + z - above.T @ l, rcond=None)[0]
+    count = len(s) + len(r) + int(bounded.sum())
     best: tuple[float, _Point] | None = None
     idle = 0
+    blocked = False
     for _ in range(MAX_STEPS):
-        edges_off = state.time + s - t
-        rows_off = level.above @ w + r - level.limit
-        equal_off = level.equal @ w - level.total
-        slope = (above.T @ l + equal.T @ n - newton.pull(state, y)) * w[free]
-        gap = float(s @ y + r @ l)
+        x = w[free]
+        iterate = _Iterate.of(newton, state, w, t, s, r, y, l, z, n)
+        gap = float(s @ y + r @ l + x @ z)
         distance = max(
             gap / t,
-            float(np.abs(edges_off).max()) / t,
-            float(np.abs(slope).max()) / t,
-            float(np.abs(rows_off).max(initial=0.0)),
-            float(np.abs(equal_off).max()),
+            float(np.abs(iterate.edges_off).max()) / t,
+            float(np.abs(iterate.slope * x).max()) / t,
+            float(np.abs(iterate.rows_off).max(initial=0.0)),
+            float(np.abs(iterate.equal_off).max()),
             abs(1.0 - float(y.sum())),
         )
         if best is None or distance < best[0]:
-            best, idle = (distance, _Point(w, s, r, y, l, n, unit)), 0
+            best, idle = (distance, _Point(w, s, r, y, l, n, z, unit)), 0
         idle += 1
         if distance < TARGET_GAP or (gap < TARGET_GAP * t and idle > PATIENCE):
             break
-        off = edges_off, rows_off, equal_off, slope, 1.0 - float(y.sum())
-        newton.factor(state, w, s, r, y, l)
         zero = np.zeros(1)
-        _, _, _, dy, dl, ds, dr = newton.direction(state, w, s, r, y, l, off, zero, zero)
-        primal = min(_longest(s, ds, 1.0), _longest(r, dr, 1.0))
-        dual = min(_longest(y, dy, 1.0), _longest(l, dl, 1.0))
-        reached = float((s + primal * ds) @ (y + dual * dy) + (r + primal * dr) @ (l + dual * dl))
-        mu = gap / count
-        # Gaps far below the target only lose digits elsewhere.
-        target = max(min(0.8, (reached / gap) ** 2) * mu, 0.3 * TARGET_GAP * t / count)
-        dw, dt, dn, dy, dl, ds, dr = newton.direction(
-            state,
-            w,
-            s,
-            r,
-            y,
-            l,
-            off,
-            target - np.clip(ds * dy, -5 * mu, 5 * mu),
-            target - np.clip(dr * dl, -5 * mu, 5 * mu),
+        try:
+            newton.factor(state, iterate)
+            step = newton.direction(state, iterate, zero, zero, zero)
+        except np.linalg.LinAlgError:  # singular to rounding: the best point so far stands
+            break
+        primal = min(1.0, _longest(s, step.s), _longest(r, step.r), _longest(x, step.w))
+        dual = min(1.0, _longest(y, step.y), _longest(l, step.l), _longest(z, step.z))
+        reached = float(
+            (s + primal * step.s) @ (y + dual * step.y)
+            + (r + primal * step.r) @ (l + dual * step.l)
+            + (x + primal * step.w) @ (z + dual * step.z)
         )
-        primal = min(_longest(s, ds, 0.98), _longest(r, dr, 0.98), _longest(w[free], dw, 0.9))
-        dual = min(_longest(y, dy, 0.98), _longest(l, dl, 0.98))
-        s, r, t = s + primal * ds, r + primal * dr, t + primal * dt
-        y, l, n = y + dual * dy, l + dual * dl, n + dual * dn  # noqa: E741
-        linear = w[free] + primal * dw
-        asked = w[free] ** 2 * newton.pull(state, y)
-        price = above.T @ l + equal.T @ n
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = asked / (price * linear * linear)
-            safe = (price > 1e-6 * price.max()) & (ratio > 0.04) & (ratio < 25.0)
-            w = w.copy()
-            w[free] = np.where(safe, np.sqrt(asked / price), linear)
+        mu = gap / count
+        # After a blocked step only centre; gaps far below the target lose digits elsewhere.
+        target = mu if blocked else min(0.8, (reached / gap) ** 2) * mu
+        target = max(target, 0.3 * TARGET_GAP * t / count)
+        trust = 0.0 if blocked else 5.0 * mu
+        step = newton.direction(
+            state,
+            iterate,
+            target - np.clip(step.s * step.y, -trust, trust),
+            target - np.clip(step.r * step.l, -trust, trust),
+            bounded * (target - np.clip(step.w * step.z, -trust, trust)),
+        )
+        primal = 0.98 * min(_longest(s, step.s), _longest(r, step.r), _longest(x, step.w))
+        if step.t < 0:
+            primal = min(primal, -0.8 * t / step.t)
+        dual = 0.98 * min(_longest(y, step.y), _longest(l, step.l), _longest(z, step.z))
+        s, r, t = s + primal * step.s, r + primal * step.r, t + primal * step.t
+        y, l, z = y + dual * step.y, l + dual * step.l, z + dual * step.z  # noqa: E741
+        n = n + dual * step.n
+        asked = x * x * newton.pull(state, y)
+        w = w.copy()
+        w[free] = x + primal * step.w
+        blocked = min(primal, dual) < 0.1
+        if not blocked:
+            price = above.T @ l + equal.T @ n
+            w[free] = _leap(asked, price, target * bounded, w[free])
         state = newton.at(w, unit)
     assert best is not None
     return best[1]
 
 
-def _longest(x: Array, dx: Array, fraction: float) -> float:
-    """Largest step in (0, 1] that keeps x + step dx >= (1 - fraction) x."""
+def _refine(information: Information, level: _Level, start: Array, far: float) -> _Point:
+    """Solve one level from a strictly feasible allocation, by feasible steps only.
+
+    `far` guesses the relative distance from the solution.
+    The slow, sure companion of `_interior_point`, for what that one leaves undecided.
+    Newton's method finds the central path; then primal and dual follow it together, each
+    step halved until the equations are closer to being met. Where the path is lost, the
+    search for it starts again.
+    """
+    newton = _Newton(information, level)
+    free = level.free
+    w, unit = start, float(information.closest(start).value[level.edges].min())
+    state = newton.at(w, unit)
+    t = (1.0 + far) * float(state.time.max())
+    n = np.zeros(len(level.equal))
+    count = len(level.edges) + len(level.limit) + len(free)
+    mu = far * t / count
+    best: tuple[float, _Point] | None = None
+    lost = True
+    for _ in range(2 * MAX_STEPS):
+        x, s, r = w[free], t - state.time, level.limit - level.above @ w
+        if lost:
+            y, l, z = mu / s, mu / r, mu / x  # noqa: E741
+        at = _Iterate.of(newton, state, w, t, s, r, y, l, z, n)
+        gap = float(s @ y + r @ l + x @ z)
+        distance = max(gap, float(np.abs(at.slope * x).max()), abs(1.0 - float(y.sum()))) / t
+        if not lost and (best is None or distance < best[0]):
+            best = distance, _Point(w, s, r, y, l, n, z, unit)
+            if distance < TARGET_GAP:
+                break
+        goal = np.full(1, mu if lost else reduction * gap / count)
+        try:
+            newton.factor(state, at)
+            step = newton.direction(state, at, goal, goal, goal)
+        except np.linalg.LinAlgError:
+            break
+        length = min(1.0, 0.99 * min(_longest(s, step.s), _longest(r, step.r), _longest(x, step.w)))
+        if lost:
+            decrement = float((step.s / s).sum() + (step.r / r).sum() + (step.w / x).sum())
+            decrement -= step.t / mu
+        else:
+            length = min(
+                length, 0.99 * min(_longest(y, step.y), _longest(l, step.l), _longest(z, step.z))
+            )
+            before = at.norm(float(goal[0]))
+        while length > 1e-10:
+            trial = w.copy()
+            trial[free] += length * step.w
+            there = newton.at(trial, unit)
+            room = t + length * step.t - there.time
+            rest = level.limit - level.above @ trial
+            if room.min() > 0:
+                if lost:
+                    gain = np.log(room / s).sum() + np.log(rest / r).sum()
+                    gain += np.log(trial[free] / x).sum() - length * step.t / mu
+                    if gain >= 0.1 * length * decrement:
+                        break
+                else:
+                    after = _Iterate.of(
+                        newton,
+                        there,
+                        trial,
+                        t + length * step.t,
+                        room,
+                        rest,
+                        y + length * step.y,
+                        l + length * step.l,
+                        z + length * step.z,
+                        n + length * step.n,
+                    ).norm(float(goal[0]))
+                    if after <= (1.0 - 0.01 * length) * before:
+                        break
+            length *= 0.5
+        else:
+            break
+        w, t, state, n = trial, t + length * step.t, there, n + length * step.n
+        if lost:
+            lost = decrement > 0.3
+            reduction = 0.1
+        else:
+            y, l, z = y + length * step.y, l + length * step.l, z + length * step.z  # noqa: E741
+            reduction = 0.3 if length < 0.5 else 0.1 if length < 0.9 else 0.02
+            lost = length < 0.1
+            mu = float((t - state.time) @ y) / len(y)
+        if VERBOSE:
+            print(
+                "  refine",
+                _,
+                lost,
+                "gap %.1e dist %.1e len %.2g t %.6g" % (gap / t, distance, length, t),
+            )
+    if best is None:
+        at = _Iterate.of(newton, state, w, t, s, r, y, l, z, n)
+        return _Point(w, s, r, y, l, n, z, unit)
+    return best[1]
+
+
+def _leap(asked: Array, price: Array, target: Array, linear: Array) -> Array:
+    """The w that solves asked / w^2 + target / w = price, where that beats a linear step.
+
+    Close to stationarity the linear step converges quadratically; far from it, or where a
+    price is mere rounding, the formula is not to be trusted either.
+    """
+    w = linear.copy()
+    sound = price > 1e-6 * price.max()
+    root = target[sound] + np.sqrt(target[sound] ** 2 + 4.0 * price[sound] * asked[sound])
+    solved = linear.copy()
+    solved[sound] = root / (2.0 * price[sound])
+    change = solved / linear
+    leap = (np.abs(change - 1.0) > 0.01) & (change > 0.2) & (change < 5.0)
+    w[leap] = solved[leap]
+    return w
+
+
+def _longest(x: Array, dx: Array) -> float:
+    """Largest step in (0, 1/0.98] that keeps x + step dx >= 0."""
     falling = dx < 0
-    return float((-fraction * x[falling] / dx[falling]).min(initial=1.0))
+    return float((-x[falling] / dx[falling]).min(initial=1.0 / 0.98))
+
+
+@dataclass(frozen=True)
+class _Iterate:
+    """Where the method stands: variables, and by how much each equation is off."""
+
+    w: Array  # free arms only
+    s: Array
+    r: Array
+    y: Array
+    l: Array  # noqa: E741
+    z: Array
+    edges_off: Array
+    rows_off: Array
+    equal_off: Array
+    slope: Array
+
+    @classmethod
+    def of(
+        cls,
+        newton: _Newton,
+        state: _State,
+        w: Array,
+        t: float,
+        s: Array,
+        r: Array,
+        y: Array,
+        l: Array,  # noqa: E741
+        z: Array,
+        n: Array,
+    ) -> _Iterate:
+        level = newton.level
+        return cls(
+            w=w[level.free],
+            s=s,
+            r=r,
+            y=y,
+            l=l,
+            z=z,
+            edges_off=state.time + s - t,
+            rows_off=level.above @ w + r - level.limit,
+            equal_off=level.equal @ w - level.total,
+            slope=newton.above.T @ l + newton.equal.T @ n - z - newton.pull(state, y),
+        )
+
+    def norm(self, target: float) -> float:
+        """Distance from the point of the central path with the given products."""
+        parts = (
+            self.slope * self.w,
+            1.0 - self.y.sum(),
+            self.s * self.y - target,
+            self.r * self.l - target,
+            self.w * self.z - target,
+        )
+        return float(np.sqrt(sum(float(np.vdot(part, part)) for part in parts)))
+
+
+@dataclass(frozen=True)
+class _Step:
+    w: Array
+    t: float
+    n: Array
+    y: Array
+    l: Array  # noqa: E741
+    z: Array
+    s: Array
+    r: Array
 
 
 @dataclass(frozen=True)
@@ -393,68 +617,52 @@ class _Newton:
         """Information that the multipliers on edges ask for, per arm: C_a / w_a^2."""
         return self._sum_over_edges(y[:, None] * state.gradient)
 
-    def factor(
-        self,
-        state: _State,
-        w: Array,
-        s: Array,
-        r: Array,
-        y: Array,
-        l: Array,  # noqa: E741
-    ) -> None:
+    def factor(self, state: _State, at: _Iterate) -> None:
         """Set up the system left when slacks and multipliers of inequalities are eliminated.
 
         Unknowns are the free arms (in units of themselves), t and the equalities.
         """
         size, rows = self.count, len(self.equal)
-        weight = w[self.level.free]
+        stiff = at.y / at.s
         matrix = np.zeros((size + 1 + rows, size + 1 + rows))
-        matrix[:size, :size] = self._hessian(state, y, y / s)
-        matrix[:size, :size] += self.above.T @ ((l / r)[:, None] * self.above)
-        matrix[:size, size] = matrix[size, :size] = self.pull(state, y / s)
-        matrix[size, size] = (y / s).sum()
+        matrix[:size, :size] = self._hessian(state, at.y, stiff)
+        matrix[:size, :size] += self.above.T @ ((at.l / at.r)[:, None] * self.above)
+        matrix[np.arange(size), np.arange(size)] += at.z / at.w
+        matrix[:size, size] = matrix[size, :size] = self.pull(state, stiff)
+        matrix[size, size] = stiff.sum()
         matrix[:size, size + 1 :] = self.equal.T
         matrix[size + 1 :, :size] = self.equal
-        self.scale = np.concatenate([weight, np.ones(1 + rows)])
+        self.scale = np.concatenate([at.w, np.ones(1 + rows)])
         self.matrix = self.scale[:, None] * matrix * self.scale
 
     def direction(
-        self,
-        state: _State,
-        w: Array,
-        s: Array,
-        r: Array,
-        y: Array,
-        l: Array,  # noqa: E741
-        off: tuple[Array, Array, Array, Array, float],
-        edge_target: Array,
-        row_target: Array,
-    ) -> tuple[Array, float, Array, Array, Array, Array, Array]:
-        """Newton's direction towards products of slack and multiplier equal to the targets."""
-        edges_off, rows_off, equal_off, slope, y_off = off
+        self, state: _State, at: _Iterate, edges: Array, rows: Array, arms: Array
+    ) -> _Step:
+        """Newton's direction towards the given products of slack and multiplier."""
         size = self.count
-        pull_edges = (edge_target + y * (edges_off - s)) / s
-        pull_rows = (row_target + l * (rows_off - r)) / r
+        pull_edges = (edges + at.y * (at.edges_off - at.s)) / at.s
+        pull_rows = (rows + at.l * (at.rows_off - at.r)) / at.r
+        pull_arms = arms / at.w - at.z
         right = np.concatenate(
             [
-                self.pull(state, pull_edges) - self.above.T @ pull_rows,
-                [pull_edges.sum() - y_off],
-                -equal_off,
+                self.pull(state, pull_edges) - self.above.T @ pull_rows + pull_arms - at.slope,
+                [pull_edges.sum() + at.y.sum() - 1.0],
+                -at.equal_off,
             ]
         )
-        right[:size] -= slope / w[self.level.free]
         solved = self.scale * np.linalg.solve(self.matrix, self.scale * right)
-        dw, dt, dn = solved[:size], float(solved[size]), solved[size + 1 :]
+        dw, dt = solved[:size], float(solved[size])
         change = -(state.gradient * dw[self.place]).sum(axis=1)  # of F_e
         change_rows = self.above @ dw
-        return (
-            dw,
-            dt,
-            dn,
-            pull_edges + y / s * (change - dt),
-            pull_rows + l / r * change_rows,
-            dt - change - edges_off,
-            -change_rows - rows_off,
+        return _Step(
+            w=dw,
+            t=dt,
+            n=solved[size + 1 :],
+            y=pull_edges + at.y / at.s * (change - dt),
+            l=pull_rows + at.l / at.r * change_rows,
+            z=pull_arms - at.z / at.w * dw,
+            s=dt - change - at.edges_off,
+            r=-change_rows - at.rows_off,
         )
 
     def _hessian(self, state: _State, y: Array, stiff_edges: Array) -> Array:

@@ -332,7 +332,7 @@ def _scenario(
 
 
 def _certified(allocation: Allocation) -> Allocation:
-    if not allocation.relative_gap <= WORST_GAP:
+    if not (allocation.characteristic_time > 0 and allocation.relative_gap <= WORST_GAP):
         raise NotConvergedError(
             "the characteristic time could not be certified: the solver reached "
             f"{allocation.characteristic_time:g} with a relative gap of "

@@ -32,9 +32,13 @@ Array = npt.NDArray[np.float64]
 def _finite(value: object, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
         raise ProblemError(f"{what} must be a number; got {value!r}.")
-    if not math.isfinite(value):
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ProblemError(f"{what} is too large for a float.") from None
+    if not math.isfinite(number):
         raise ProblemError(f"{what} must be finite; got {value!r}.")
-    return float(value)
+    return number
 
 
 def _positive(value: object, what: str) -> float:
@@ -42,6 +46,31 @@ def _positive(value: object, what: str) -> float:
     if number <= 0:
         raise ProblemError(f"{what} must be positive; got {number:g}.")
     return number
+
+
+def _cost(mu: Array, lam: Array, shift: Array) -> Array:
+    """mu log(mu / lam) + lam - mu >= 0, the shared part of Bernoulli and Poisson.
+
+    The terms cancel to second order in the shift lam - mu, so close by a series takes over.
+    An empirical mean of 0 costs the shift itself (0 log 0 = 0).
+    """
+    seen = mu > 0
+    x = np.divide(shift, mu, out=np.zeros(np.broadcast(mu, shift).shape), where=seen)
+    small = np.abs(x) < 0.02
+    y = np.where(small, x, 0.0)
+    series = (
+        y
+        * y
+        * (
+            1 / 2
+            - y
+            * (1 / 3 - y * (1 / 4 - y * (1 / 5 - y * (1 / 6 - y * (1 / 7 - y * (1 / 8 - y / 9))))))
+        )
+    )
+    ratio = np.divide(lam, mu, out=np.ones(x.shape), where=seen & ~small)
+    with np.errstate(divide="ignore"):  # lam = 0: infinitely far
+        direct = x - np.log(ratio)
+    return np.asarray(np.where(seen, mu * np.where(small, series, direct), shift))
 
 
 @dataclass(frozen=True)
@@ -127,8 +156,15 @@ class Family(ABC):
         return float(low), float(high)
 
     @abstractmethod
-    def divergence(self, mu: Array, lam: Array, sigma: Array) -> Array:
-        """Information of one sample: d(mu, lam), in unit coordinates."""
+    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
+        """Information of one sample: d(mu, lam), in unit coordinates.
+
+        `shift` is lam - mu where it is known to more digits than the difference has.
+        """
+
+    @abstractmethod
+    def variance(self, mean: Array, sigma: Array) -> Array:
+        """V(mean), the variance of a reward with that mean, in unit coordinates."""
 
     @abstractmethod
     def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
@@ -181,13 +217,16 @@ class Gaussian(Family):
             return np.array(self.sigma)
         return np.full(size, self.sigma)
 
-    def divergence(self, mu: Array, lam: Array, sigma: Array) -> Array:
-        gap = (mu - lam) / sigma
-        return np.asarray(0.5 * gap * gap)
+    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
+        scaled = (lam - mu if shift is None else shift) / sigma
+        return np.asarray(0.5 * scaled * scaled)
+
+    def variance(self, mean: Array, sigma: Array) -> Array:
+        return np.asarray(np.broadcast_to(sigma * sigma, np.shape(mean)))
 
     def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
-        variance = sigma * sigma
-        return mu - s * variance, np.broadcast_to(variance, np.shape(s))
+        variance = self.variance(mu, sigma)
+        return mu - s * variance, variance
 
     def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
         return np.asarray(means + sigma * rng.standard_normal(np.shape(means)))
@@ -209,12 +248,12 @@ class Bernoulli(Family):
     name: ClassVar[str] = "bernoulli"
     mean_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def divergence(self, mu: Array, lam: Array, sigma: Array) -> Array:
-        # xlogy's convention 0 log 0 = 0 keeps empirical means of exactly 0 or 1 usable.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            success = np.where(mu > 0, mu * np.log(mu / lam), 0.0)
-            failure = np.where(mu < 1, (1 - mu) * np.log((1 - mu) / (1 - lam)), 0.0)
-        return np.asarray(np.maximum(success + failure, 0.0))
+    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
+        shift = lam - mu if shift is None else shift
+        return _cost(mu, lam, shift) + _cost(1 - mu, 1 - lam, -shift)
+
+    def variance(self, mean: Array, sigma: Array) -> Array:
+        return np.asarray(mean * (1 - mean))
 
     def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
         # Solve for the outcome that becomes rarer: no cancellation on either side.
@@ -237,10 +276,11 @@ class Poisson(Family):
     mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     lowest_tilt: ClassVar[float] = -1.0
 
-    def divergence(self, mu: Array, lam: Array, sigma: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(mu > 0, mu * np.log(mu / lam), 0.0)
-        return np.asarray(np.maximum(lam - mu + part, 0.0))
+    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
+        return _cost(mu, lam, lam - mu if shift is None else shift)
+
+    def variance(self, mean: Array, sigma: Array) -> Array:
+        return np.asarray(mean)
 
     def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
         lam = mu / (1 + s)

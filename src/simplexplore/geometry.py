@@ -22,7 +22,7 @@ from .errors import InfeasibleError
 from .problem import Problem
 from .rational import rational
 from .simplex import Tableau
-from .standard_form import DOUBT, LocalTableau, StandardForm, Vertex
+from .standard_form import DOUBT, SLIPS, LocalTableau, StandardForm, Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -237,8 +237,8 @@ class Polytope:
             if not np.isfinite(limit):
                 continue
             best = self.optimal_vertex(sign * row)
-            reached = sum(rational(float(sign * row[a])) * x for a, x in best.shares.items())
-            if reached > rational(limit):
+            reached = sum(rational(float(sign * row[a]), SLIPS) * x for a, x in best.shares.items())
+            if reached > rational(limit, SLIPS):
                 return False
         return True
 

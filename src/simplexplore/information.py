@@ -109,8 +109,9 @@ class Information:
                 compliance=compliance,
             )
         gamma = self._roots(tilt)[:, None]
-        lam, rate, held = self._tilted(gamma * tilt)
-        gradient = np.where(self.used, self.rewards.divergence(self.mu, lam, self.sigma), 0.0)
+        lam, shift, rate, held = self._tilted(gamma * tilt)
+        gradient = self.rewards.divergence(self.mu, lam, self.sigma, shift)
+        gradient = np.where(self.used, gradient, 0.0)
         return Closest(
             value=(weight * gradient).sum(axis=1),
             alternative=lam,
@@ -119,14 +120,18 @@ class Information:
             compliance=np.where(held, 0.0, rate / weight),
         )
 
-    def _tilted(self, s: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-        """lam(s), its rate, and where the domain holds it fast."""
+    def _tilted(self, s: Array) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
+        """lam(s), lam(s) - mu, the rate, and where the domain holds lam fast."""
         lam, rate = self.rewards.tilt(self.mu, s, self.sigma)
-        if self.domain is None:
-            return lam, rate, np.zeros(lam.shape, dtype=bool)
-        low, high = self.domain
-        held = (lam <= low) | (lam >= high)
-        return np.clip(lam, low, high), rate, held
+        # Close by, lam - mu loses the digits that the tilt's own equation keeps.
+        shift = np.where(np.abs(s) < 1, -s * self.rewards.variance(lam, self.sigma), lam - self.mu)
+        held = np.zeros(lam.shape, dtype=bool)
+        if self.domain is not None:
+            low, high = self.domain
+            held = (lam <= low) | (lam >= high)
+            lam = np.clip(lam, low, high)
+            shift = np.where(held, lam - self.mu, shift)
+        return lam, shift, rate, held
 
     def _roots(self, tilt: Array) -> Array:
         """gamma >= 0 with v . lam(gamma tilt) = 0, for all edges at once.
@@ -142,12 +147,12 @@ class Information:
             with np.errstate(divide="ignore"):
                 limits = np.where(tilt < 0, self.rewards.lowest_tilt / tilt, np.inf)
             high = limits.min(axis=1)
-        lam, rate, _ = self._tilted(np.zeros_like(tilt))
+        rate = self.rewards.variance(self.mu, self.sigma)
         gamma = self.gaps / (self.v * tilt * rate).sum(axis=1)
         gamma = np.where(gamma < high, gamma, 0.5 * high)
         for _ in range(MAX_ROOT_STEPS):
-            lam, rate, held = self._tilted(gamma[:, None] * tilt)
-            excess = (self.v * lam).sum(axis=1)
+            _, shift, rate, held = self._tilted(gamma[:, None] * tilt)
+            excess = self.gaps + (self.v * shift).sum(axis=1)
             steepness = np.where(held, 0.0, self.v * tilt * rate).sum(axis=1)
             low = np.where(excess > 0, gamma, low)
             high = np.where(excess <= 0, gamma, high)
@@ -157,7 +162,8 @@ class Information:
             inside = (proposal > low) & (proposal < high)
             following = np.where(inside, proposal, middle)
             # At a root Newton's step falls on or beside the bracket's end: stay there.
-            done = np.abs(excess) <= 4e-16 * (np.abs(self.v) * np.abs(lam)).sum(axis=1)
+            closed = np.isfinite(high) & (high - low <= 4e-16 * high)
+            done = closed | (np.abs(excess) <= 1e-15 * self.gaps)
             following = np.where(done, gamma, following)
             if np.all(done | (np.abs(following - gamma) <= 1e-15 * gamma)):
                 return following
@@ -175,13 +181,14 @@ class Information:
         multiplicative steps come close, and any step gives a valid bound: D_e never
         exceeds the largest divergence of an alternative that lies across the edge.
         """
-        _, variance = self.rewards.tilt(self.mu, np.zeros_like(self.mu), self.sigma)
+        variance = self.rewards.variance(self.mu, self.sigma)
         weight = np.where(self.used, np.abs(self.v) * np.sqrt(variance), 0.0)
         weight /= weight.sum(axis=1, keepdims=True)
         weight = np.where(self.used, weight, 1.0)
         closest = self._closest(weight)
-        for _ in range(0 if self.closed_form else 30):
-            weight = np.where(self.used, weight * closest.gradient / closest.value[:, None], 1.0)
+        for _ in range(0 if self.closed_form else 15):
+            weight = np.where(self.used, weight * np.sqrt(closest.gradient), 0.0)
+            weight = np.where(self.used, weight / weight.sum(axis=1, keepdims=True), 1.0)
             closest = self._closest(np.maximum(weight, 1e-12))
         return np.asarray(1.0 / closest.gradient.max(axis=1))
 

@@ -15,14 +15,18 @@ from fractions import Fraction
 # few that fewer than one arbitrary float in 10,000 equals one by chance.
 _LARGEST_DENOMINATOR = 10**6
 
+# Fractions recognised in floats that rounding has moved a little.
+_LARGEST_DRIFTED = 1000
+
 # Every decimal of this many significant digits has a float of its own.
 _EXACT_DIGITS = 15
 
 
-def rational(x: float | int | str | Fraction) -> Fraction:
+def rational(x: float | int | str | Fraction, slips: int = 0) -> Fraction:
     """Return the simplest fraction that rounds to a float.
 
-    The result always rounds back: ``float(rational(x)) == x`` for every finite float.
+    The result always rounds back: ``float(rational(x)) == x`` for every finite float, unless
+    slips are allowed.
 
     Parameters
     ----------
@@ -32,6 +36,9 @@ def rational(x: float | int | str | Fraction) -> Fraction:
         ``"0.1"`` or ``"2e-3"``, or a quotient of two. It is exact up to 15
         significant digits; a longer one, such as ``"0.3333333333333333"``, is read
         like the float it stands for.
+    slips : int
+        How many units in the last place a computed float, such as 0.1 + 0.2, may have
+        drifted from a fraction with a denominator up to 1000.
 
     Raises
     ------
@@ -45,6 +52,8 @@ def rational(x: float | int | str | Fraction) -> Fraction:
     --------
     >>> rational(0.1), rational(1 / 3), rational("0.3333333333333333")
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 3))
+    >>> rational(0.1 + 0.2, slips=4)
+    Fraction(3, 10)
     """
     if isinstance(x, int | Fraction):
         return Fraction(x)
@@ -60,7 +69,14 @@ def rational(x: float | int | str | Fraction) -> Fraction:
     # fits to be more than a coincidence.
     largest = int(_LARGEST_DENOMINATOR / math.sqrt(max(1.0, abs(x))))
     simple = Fraction(x).limit_denominator(max(1, largest))
-    return simple if float(simple) == x else Fraction(repr(x))
+    if float(simple) == x:
+        return simple
+    if slips:
+        # Such fractions lie at least 1e-6 apart: no float is a few slips from two of them.
+        simple = Fraction(x).limit_denominator(_LARGEST_DRIFTED)
+        if abs(float(simple) - x) <= slips * math.ulp(x):
+            return simple
+    return Fraction(repr(x))
 
 
 def _decimal(text: str) -> Fraction:

@@ -28,6 +28,9 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+# Coefficients and bounds may come out of a sum or a quotient of the user's.
+SLIPS = 4
+
 # A float this small may be an exact zero spoilt by rounding, or the reverse: look closer.
 # Rows are scaled to a largest coefficient of 1; tests multiply it by the inverse's size.
 DOUBT = 1e-9
@@ -91,9 +94,9 @@ class StandardForm:
         self.bound = np.array(bounds) / scale
         self.rows = np.arange(self.count)
         self.live = np.concatenate([np.ones(self.size, dtype=bool), self.has_slack])
-        self._exact_scale = [rational(float(x)) for x in scale]
+        self._exact_scale = [rational(float(x), SLIPS) for x in scale]
         self._exact_bound = [
-            rational(x) / y for x, y in zip(bounds, self._exact_scale, strict=True)
+            rational(x, SLIPS) / y for x, y in zip(bounds, self._exact_scale, strict=True)
         ]
         self._entries: dict[int, Fraction] = {}
         self._referee: Tableau | None = None
@@ -130,10 +133,7 @@ class StandardForm:
     def _phase_one_in_fractions(self) -> Tableau | None:
         """Slow, and final. Only for the form as it was before anything was forgotten."""
         matrix = np.array(
-            [
-                [self.entry(i, c) for c in range(self.size + self.count)]
-                for i in range(self.count)
-            ],
+            [[self.entry(i, c) for c in range(self.size + self.count)] for i in range(self.count)],
             dtype=object,
         )
         bound = np.array(self._exact_bound, dtype=object)
@@ -171,7 +171,7 @@ class StandardForm:
         key = i * self.size + column
         found = self._entries.get(key)
         if found is None:
-            found = rational(float(self._user_rows[i, column])) / self._exact_scale[i]
+            found = rational(float(self._user_rows[i, column]), SLIPS) / self._exact_scale[i]
             self._entries[key] = found
         return found
 
@@ -299,9 +299,7 @@ class LocalTableau:
         self.vertex = vertex
         self.arms, self.tight, self.loose = form.split(vertex.basis)
         basic = set(vertex.basis)
-        self.nonbasic = np.array(
-            [c for c in form.columns if int(c) not in basic], dtype=np.int64
-        )
+        self.nonbasic = np.array([c for c in form.columns if int(c) not in basic], dtype=np.int64)
         matrix = form.matrix
         inverse = np.linalg.inv(matrix[np.ix_(self.tight, self.arms)])
         self.magnitude = max(1.0, float(np.abs(inverse).max(initial=0.0)))
