@@ -292,7 +292,7 @@ def lower_bound(
 def _allocation_set(polytope: Polytope, scenario: str) -> AllocationSet:
     """Pi: where exploration may go."""
     if scenario == "end-of-time":
-        return AllocationSet.simplex(np.ones(polytope.size, dtype=bool))
+        return AllocationSet.simplex(polytope.size)
     above, limit = polytope.inequalities()
     equal, total = polytope.equalities()
     arms = np.ones(polytope.size, dtype=bool)

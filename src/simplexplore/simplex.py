@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,8 @@ TOLERANCE = 1e-9
 # this many pivots without progress we switch for good.
 STALL_LIMIT = 50
 
-Table = npt.NDArray[np.float64] | npt.NDArray[np.object_]
+# Floats or Fractions; numpy's types cannot say "one of the two, consistently".
+Table = npt.NDArray[Any]
 
 
 @dataclass
@@ -139,8 +141,8 @@ def first_tableau(matrix: Table, bound: Table, slack: npt.NDArray[np.int64]) -> 
     others disappear. In floats, "feasible" means up to the tolerance.
     """
     rows, columns = matrix.shape
-    zero: float | Fraction = Fraction(0) if matrix.dtype == object else 0.0
-    one: float | Fraction = Fraction(1) if matrix.dtype == object else 1.0
+    zero: Any = Fraction(0) if matrix.dtype == object else 0.0
+    one: Any = Fraction(1) if matrix.dtype == object else 1.0
     body = np.full((rows, columns + rows), zero, dtype=matrix.dtype)
     body[:, :columns] = matrix
     values = bound.copy()

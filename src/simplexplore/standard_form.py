@@ -145,7 +145,7 @@ class StandardForm:
         """Keep as many rows as there are basic variables, independent on them."""
         if len(basis) == len(self.rows):
             return
-        work = self.matrix[np.ix_(self.rows, list(basis))]
+        work = self.matrix[self.rows][:, list(basis)]
         kept = []
         for _ in basis:
             row, column = np.unravel_index(np.argmax(np.abs(work)), work.shape)
@@ -301,12 +301,11 @@ class LocalTableau:
         basic = set(vertex.basis)
         self.nonbasic = np.array([c for c in form.columns if int(c) not in basic], dtype=np.int64)
         matrix = form.matrix
-        inverse = np.linalg.inv(matrix[np.ix_(self.tight, self.arms)])
+        inverse = np.linalg.inv(matrix[self.tight][:, self.arms])
         self.magnitude = max(1.0, float(np.abs(inverse).max(initial=0.0)))
-        self.body_arms = inverse @ matrix[np.ix_(self.tight, self.nonbasic)]
+        self.body_arms = inverse @ matrix[self.tight][:, self.nonbasic]
         self.body_loose = (
-            matrix[np.ix_(self.loose, self.nonbasic)]
-            - matrix[np.ix_(self.loose, self.arms)] @ self.body_arms
+            matrix[self.loose][:, self.nonbasic] - matrix[self.loose][:, self.arms] @ self.body_arms
         )
         self.at_zero = [c for c in vertex.basis if c in vertex.zero]
         self._exact: dict[int, dict[int, Fraction]] = {}
