@@ -169,8 +169,8 @@ class Case:
         return self.low + (self.high - self.low) * unit
 
 
-# In units of the means, which lie between 0.1 and 0.9: a domain that often binds.
-NARROW = (0.05, 0.95)
+# In units of the means, which lie between these numbers: such a domain often binds.
+NARROW = (0.1, 0.9)
 
 
 def case(name: str, size: int, *, domain: bool) -> Case:
