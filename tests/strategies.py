@@ -7,6 +7,7 @@ that the slow twins in :mod:`reference` know exactly which problem was meant.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -47,6 +48,20 @@ class System:
 
     def problem(self, rewards: Family | None = None) -> Problem:
         return Problem(self.size, self.constraints(), rewards)
+
+    def scaled(self, factors: Sequence[Fraction]) -> System:
+        """The same set, each row multiplied by a positive number."""
+        return System(
+            self.size,
+            tuple(
+                (
+                    tuple(f * x for x in row),
+                    None if lower is None else f * lower,
+                    None if upper is None else f * upper,
+                )
+                for f, (row, lower, upper) in zip(factors, self.rows, strict=True)
+            ),
+        )
 
     def matrices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(above, limit, equal, total) in floats, for the twins; the total comes first."""
@@ -154,6 +169,12 @@ def distinct_means(draw: st.DrawFn, size: int) -> np.ndarray:
     seed = draw(st.integers(0, 2**16))
     noise = np.random.default_rng(seed).uniform(0.0, 1.0, size)
     return 0.1 + 0.8 * (np.array(order) + noise) / size
+
+
+def factors(count: int) -> st.SearchStrategy[list[Fraction]]:
+    """Numbers to multiply rows by."""
+    some = [Fraction(1, 1000), Fraction(7), Fraction(300), Fraction(1, 3)]
+    return st.lists(st.sampled_from(some), min_size=count, max_size=count)
 
 
 @dataclass(frozen=True)

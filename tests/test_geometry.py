@@ -24,7 +24,7 @@ from simplexplore.errors import InfeasibleError
 from simplexplore.geometry import Polytope
 from simplexplore.problem import Problem
 from simplexplore.rational import rational
-from strategies import System, exact_means, rows_of, systems
+from strategies import System, exact_means, factors, rows_of, systems
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=100)
 
@@ -360,24 +360,7 @@ def test_ties_that_floats_would_break():
 @given(systems(max_size=5), st.data())
 def test_scaling_rows_by_awkward_numbers_changes_nothing(system, data):
     means = floats(data.draw(exact_means(system.size)))
-    factors = data.draw(
-        st.lists(
-            st.sampled_from([Fraction(1, 1000), Fraction(7), Fraction(300), Fraction(1, 3)]),
-            min_size=len(system.rows),
-            max_size=len(system.rows),
-        )
-    )
-    scaled = System(
-        system.size,
-        tuple(
-            (
-                tuple(f * x for x in row),
-                None if lower is None else f * lower,
-                None if upper is None else f * upper,
-            )
-            for f, (row, lower, upper) in zip(factors, system.rows, strict=True)
-        ),
-    )
+    scaled = system.scaled(data.draw(factors(len(system.rows))))
     one, other = Polytope(system.problem()), Polytope(scaled.problem())
     here, there = one.optimal_vertex(means), other.optimal_vertex(means)
     assert here.zero == there.zero
