@@ -1,6 +1,7 @@
 """Information across edges against a general cone solver and finite differences."""
 
 import itertools
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -209,3 +210,32 @@ def test_weights_of_very_different_sizes(name):
         assert (np.abs(balance) <= 1e-12 * size).all()
         assert (closest.value > 0).all()
         assert len(edges) == len(closest.value)
+
+
+def decimal_divergence(family, mu, lam):
+    part = mu * (mu / lam).ln()
+    if family.name == "poisson":
+        return lam - mu + part
+    return part + (1 - mu) * ((1 - mu) / (1 - lam)).ln()
+
+
+@pytest.mark.parametrize("family", [Bernoulli(), Poisson()])
+@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6, 1e-8])
+def test_close_means_keep_their_digits(family, gap):
+    # D is of order gap^2 and a difference of terms of order 1. Two arms meet at the weighted
+    # mean, so that D can be had in 50 digits.
+    means, w = np.array([0.4 + gap, 0.4]), np.array([0.3, 0.7])
+    polytope = Polytope(Problem(2, (), family))
+    edges = polytope.edges(polytope.optimal_vertex(means))
+    information = Information(edges, edges.gaps(means), means, family)
+    with localcontext(prec=50):
+        # The means that are meant: the shortest decimals that round to these floats.
+        m = [Decimal(repr(float(x))) for x in means]
+        weights = [Decimal("0.3"), Decimal("0.7")]
+        lam = sum(x * y for x, y in zip(weights, m, strict=True))
+        parts = [decimal_divergence(family, x, lam) for x in m]
+        exact = float(sum(x * y for x, y in zip(weights, parts, strict=True)))
+    value = float(information.closest(w).value[0])
+    # Rounding a mean to a float moves the gap by as much.
+    assert value == pytest.approx(exact, rel=1e-12 + 4e-16 / gap)
+    assert abs(value / exact - 1) <= information.rounding()

@@ -1,0 +1,399 @@
+"""The whole answer, against the truth of the paper's instances and its own promises."""
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import simplexplore as sx
+from simplexplore import bound as bound_module
+from simplexplore.bound import SCENARIOS, binary_kl, lower_bound
+from simplexplore.errors import (
+    InfeasibleError,
+    MeansError,
+    NotConvergedError,
+    ProblemError,
+)
+from simplexplore.families import Bernoulli, Gaussian, Poisson
+from simplexplore.geometry import Polytope
+from simplexplore.problem import Problem
+from strategies import CASES, case, distinct_means, exact_means, systems
+
+HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=60)
+
+# Made in 40-digit arithmetic, see shared/THEORY.md section 8; rounded to floats.
+TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
+
+
+def problem_of(truth):
+    rewards = Gaussian(truth["sigma"]) if truth["family"] == "gaussian" else Bernoulli()
+    size = len(truth["mu"])
+    return Problem(size, (truth["B"], truth["c"]), rewards, delta=truth["delta"], means=truth["mu"])
+
+
+@pytest.fixture(scope="module", params=TRUTH)
+def instance(request):
+    truth = TRUTH[request.param]
+    return truth, lower_bound(problem_of(truth))
+
+
+def floats(row):
+    return [float(Fraction(x)) for x in row]
+
+
+# ------------------------------------------------------------ the paper's instances
+
+
+def test_policy(instance):
+    truth, bound = instance
+    assert bound.policy.tolist() == floats(truth["policy"])
+    assert bound.value == pytest.approx(np.dot(floats(truth["policy"]), truth["mu"]), rel=1e-15)
+    assert bound.ties == ()
+    # Active constraints: all but the total are counted in the truth.
+    assert len(bound.active) == truth["active"] + 1
+    assert bound.degenerate == (truth["active"] > len(truth["mu"]) - 1)
+
+
+def test_edges(instance):
+    truth, bound = instance
+    vertex = bound._polytope.optimal_vertex(truth["mu"])
+    edges = bound._polytope.edges(vertex)
+    exact = set()
+    for e in range(len(edges)):
+        direction = edges.exact(e)
+        length = sum(x for x in direction.values() if x > 0)
+        exact.add(tuple(direction.get(a, 0) / length for a in range(len(truth["mu"]))))
+    assert len(exact) == len(bound.edges) == len(truth["edges"])
+    assert exact == {tuple(map(Fraction, edge["direction"])) for edge in truth["edges"]}
+
+
+def test_gaps_and_neighbours(instance):
+    truth, bound = instance
+    expected = {tuple(floats(edge["direction"])): edge for edge in truth["edges"]}
+    for edge in bound.edges:
+        true = expected.pop(
+            min(expected, key=lambda d, e=edge: float(np.abs(np.array(d) - e.direction).max()))
+        )
+        assert edge.direction == pytest.approx(floats(true["direction"]), abs=1e-15)
+        assert edge.gap == pytest.approx(float(Fraction(true["gap"])), rel=1e-12)
+        step = float(Fraction(true["step"]))
+        assert edge.neighbour == pytest.approx(bound.policy + step * edge.direction, abs=1e-15)
+    assert not expected
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_characteristic_time(instance, scenario):
+    truth, bound = instance
+    true, found = truth[scenario], bound.scenarios[scenario]
+    assert found.characteristic_time == pytest.approx(true["T"], rel=1e-8)
+    assert found.lower_bound == pytest.approx(true["lower_bound"], rel=1e-8)
+    assert found.allocation == pytest.approx(true["w"], abs=1e-6)
+    assert found.unique == true.get("unique", True)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_certificate_covers_the_error(instance, scenario):
+    truth, bound = instance
+    exact, found = truth[scenario]["T"], bound.scenarios[scenario]
+    rounding = 4 * np.finfo(float).eps  # of the truth as a float
+    assert found.relative_gap <= 1e-8
+    assert exact <= found.characteristic_time * (1 + 1e-13)
+    assert found.characteristic_time / (1 + found.relative_gap) <= exact * (1 + rounding)
+
+
+def test_unconstrained(instance):
+    truth, bound = instance
+    true, found = truth["unconstrained"], bound.unconstrained
+    assert found.arm == bound.problem.arms[true["arm"]]
+    assert found.characteristic_time == pytest.approx(true["T"], rel=1e-8)
+    assert found.lower_bound == pytest.approx(true["lower_bound"], rel=1e-8)
+    assert found.allocation == pytest.approx(true["w"], abs=1e-6)
+
+
+def test_corollaries(instance):
+    truth, bound = instance
+    time = bound.scenarios["end-of-time"].characteristic_time
+    bounds = bound.bounds
+    assert bounds["distance_lower"] <= time <= bounds["distance_upper"]
+    assert bounds["distance_upper"] == pytest.approx(truth["T_uniform"], rel=1e-10)
+    assert bounds["kappa"] >= 1
+    if truth["family"] != "gaussian":
+        assert bounds["H"] is None
+        return
+    mu, sigma = np.array(truth["mu"]), np.broadcast_to(truth["sigma"], len(truth["mu"]))
+    assert bounds["H"] <= time
+    assert bounds["H"] == pytest.approx(2 / (((mu.max() - mu) / sigma) ** 2).sum())
+    directions = np.array([floats(edge["direction"]) for edge in truth["edges"]])
+    distances = 2 * (np.abs(directions) @ sigma) ** 2 / (directions @ mu) ** 2
+    assert bounds["distance_lower"] == pytest.approx(distances.max(), rel=1e-10)
+
+
+def test_set_of_allocations_of_bern_app1():
+    truth = TRUTH["bern_app1"]["anytime"]
+    found = lower_bound(problem_of(TRUTH["bern_app1"])).scenarios["anytime"]
+    assert not found.unique
+    # Arms 3 and 4 are pinned; the others are the leximin choice within these ranges.
+    assert found.allocation == pytest.approx(truth["w"], abs=1e-7)
+    for arm, (low, high) in truth["ranges"].items():
+        assert low < found.allocation[int(arm) - 1] < high
+        assert high - low > 0.01
+
+
+def test_printed_upper_bound_of_the_paper_would_fail():
+    # Corollary 1 prints a minimum over edges where a maximum is needed.
+    truth = TRUTH["exp1"]
+    mu = np.array(truth["mu"])
+    distances = [
+        abs(mu @ floats(edge["direction"])) / np.linalg.norm(floats(edge["direction"]))
+        for edge in truth["edges"]
+    ]
+    printed = min(2 * len(mu) / d**2 for d in distances)
+    assert (
+        printed
+        < truth["end-of-time"]["T"]
+        <= lower_bound(problem_of(truth)).bounds["distance_upper"]
+    )
+
+
+# ------------------------------------------------------------ random problems
+
+
+@HYPOTHESIS
+@given(systems(max_size=5, max_rows=3), st.sampled_from(CASES), st.booleans(), st.data())
+def test_corollaries_hold(system, name, domain, data):
+    chosen = case(name, system.size, domain=domain)
+    means = chosen.means(data.draw(distinct_means(system.size)))
+    bound = lower_bound(system.problem(chosen.family), means)
+    time = bound.scenarios["end-of-time"].characteristic_time
+    assert bound.bounds["distance_lower"] <= time * (1 + 1e-9)
+    assert time <= bound.bounds["distance_upper"] * (1 + 1e-9)
+    hardness = bound.bounds["H"]
+    if name in ("gaussian", "hetero") and bound.edges:
+        assert hardness is not None
+        assert hardness <= time * (1 + 1e-9)
+    assert bound.bounds["kappa"] >= 1 - 1e-12
+
+
+@HYPOTHESIS
+@given(systems(max_size=4, max_rows=3), st.sampled_from(CASES), st.data())
+def test_every_problem_has_an_answer_or_a_tie(system, name, data):
+    chosen = case(name, system.size, domain=False)
+    means = chosen.means(np.array([float(x) for x in data.draw(exact_means(system.size))]))
+    bound = lower_bound(system.problem(chosen.family), means)
+    tied = [edge for edge in bound.edges if edge.gap == 0]
+    assert bool(bound.ties) == bool(tied)
+    for found in bound.scenarios.values():
+        assert found.allocation.sum() == pytest.approx(1, abs=1e-9)
+        if bound.ties:
+            assert found.characteristic_time == found.lower_bound == math.inf
+        elif bound.edges:
+            assert 0 < found.characteristic_time < math.inf
+        else:
+            assert found.characteristic_time == found.lower_bound == 0
+    for tie in bound.ties:
+        assert tie @ means == pytest.approx(bound.value, rel=1e-12)
+        assert np.abs(tie - bound.policy).max() > 1e-9
+    json.dumps(bound.to_dict())
+
+
+# ------------------------------------------------------------ ties and single points
+
+
+def test_ties_are_named_and_infinite():
+    problem = Problem(["a", "b", "c"], ["a <= 1/2"], Bernoulli())
+    bound = lower_bound(problem, [0.9, 0.3, 0.3])
+    assert bound.policy[0] == 0.5
+    assert {tuple(bound.policy), *map(tuple, bound.ties)} == {(0.5, 0.5, 0.0), (0.5, 0.0, 0.5)}
+    for found in bound.scenarios.values():
+        assert found.characteristic_time == math.inf
+        assert found.lower_bound == math.inf
+        assert [bound.edges[e].gap for e in found.binding_edges] == [0.0]
+    assert bound.bounds["distance_lower"] == bound.bounds["distance_upper"] == math.inf
+    # Without constraints arm a is the only best one.
+    assert bound.unconstrained.arm == "a"
+    assert bound.unconstrained.characteristic_time < math.inf
+
+
+def test_a_tie_of_the_unconstrained_problem_only():
+    bound = lower_bound(Problem(["a", "b", "c"], ["a <= 1/4", "b <= 1/2"]), [1.0, 1.0, 0.0])
+    assert bound.ties == ()
+    assert bound.policy.tolist() == [0.25, 0.5, 0.25]
+    assert bound.characteristic_time < math.inf
+    assert bound.unconstrained.characteristic_time == math.inf
+
+
+@pytest.mark.parametrize(
+    ("size", "rows"), [(1, []), (2, ["a1 == 1/3"]), (3, ["a1 <= 0", "a2 >= 1"])]
+)
+def test_one_feasible_policy_needs_no_samples(size, rows):
+    bound = lower_bound(Problem(size, rows), np.arange(1.0, size + 1))
+    assert bound.edges == ()
+    assert bound.ties == ()
+    for found in bound.scenarios.values():
+        assert found.characteristic_time == found.lower_bound == found.relative_gap == 0
+        assert found.closest_alternative is None
+        assert found.allocation.sum() == pytest.approx(1)
+    assert bound.bounds["distance_lower"] == bound.bounds["distance_upper"] == 0
+
+
+# ------------------------------------------------------------ arguments and output
+
+CONTRACT = {
+    "arms",
+    "family",
+    "delta",
+    "means",
+    "policy",
+    "value",
+    "active",
+    "degenerate",
+    "edges",
+    "scenarios",
+    "unconstrained",
+    "bounds",
+}
+# What DESIGN.md asks `bound` to say without naming a key.
+BESIDE = {"unique", "ties", "redundant", "forced_to_zero"}
+SCENARIO = {
+    "characteristic_time",
+    "allocation",
+    "lower_bound",
+    "relative_gap",
+    "closest_alternative",
+    "binding_edges",
+}
+
+
+@pytest.mark.parametrize("means", [[1.0, 0.5, 0.4], [1.0, 0.4, 0.4]], ids=["unique", "tied"])
+def test_dict_has_the_keys_of_the_contract(means):
+    problem = Problem(["a", "b", "c"], ["a <= 1/2", "b <= 2"], Poisson())
+    content = lower_bound(problem, means).to_dict()
+    assert set(content) == CONTRACT | BESIDE
+    assert set(content["scenarios"]) == {"end-of-time", "anytime"}
+    for scenario in content["scenarios"].values():
+        assert set(scenario) == SCENARIO | {"unique"}
+    for edge in content["edges"]:
+        assert set(edge) == {"direction", "gap", "neighbour"}
+    assert set(content["unconstrained"]) == {
+        "arm",
+        "characteristic_time",
+        "allocation",
+        "lower_bound",
+    }
+    assert set(content["bounds"]) == {"distance_lower", "distance_upper", "kappa", "H"}
+    assert json.loads(json.dumps(content)) == content  # plain numbers, lists and texts only
+    assert content["redundant"] == ["c2"]
+
+
+def test_dict_says_what_the_bound_says():
+    problem = Problem(["a", "b", "c"], ["a <= 1/2"], Gaussian(2.0), scenario="anytime", delta=0.01)
+    bound = lower_bound(problem, [1.0, 0.5, 0.4])
+    content = bound.to_dict()
+    assert content["arms"] == ["a", "b", "c"]
+    assert content["family"] == "gaussian"
+    assert content["delta"] == 0.01
+    assert content["means"] == [1.0, 0.5, 0.4]
+    assert content["policy"] == [0.5, 0.5, 0.0]
+    assert content["value"] == 0.75
+    assert content["active"] == ["c1", "c >= 0", "total"]
+    assert content["degenerate"] is False
+    assert content["unique"] is True
+    assert content["scenarios"]["anytime"]["characteristic_time"] == bound.characteristic_time
+    assert content["scenarios"]["anytime"]["allocation"] == bound.allocation.tolist()
+    assert content["scenarios"]["anytime"]["lower_bound"] == bound.samples
+    assert content["scenarios"]["anytime"]["relative_gap"] == bound.relative_gap
+    for edge in content["edges"]:
+        assert edge["gap"] == pytest.approx(-np.dot(edge["direction"], content["means"]))
+        assert sum(x for x in edge["direction"] if x > 0) == pytest.approx(1)
+
+
+def test_own_scenario_and_defaults():
+    problem = Problem(2, (), delta=0.05, means=[1.0, 0.0])
+    bound = lower_bound(problem)
+    assert bound.delta == 0.05
+    assert bound.means.tolist() == [1.0, 0.0]
+    assert bound.samples == pytest.approx(8 * binary_kl(0.05))
+    assert lower_bound(problem, delta=0.2).samples == pytest.approx(8 * binary_kl(0.2))
+    assert lower_bound(problem, [3.0, 1.0]).characteristic_time == pytest.approx(2.0)
+    assert bound.characteristic_time == bound.scenarios["end-of-time"].characteristic_time
+    anytime = lower_bound(problem.replace(scenario="anytime"))
+    assert anytime.characteristic_time == anytime.scenarios["anytime"].characteristic_time
+
+
+def test_binary_kl():
+    for delta in (0.4, 0.1, 1e-3, 1e-10):
+        expected = delta * math.log(delta / (1 - delta)) + (1 - delta) * math.log(
+            (1 - delta) / delta
+        )
+        assert binary_kl(delta) == pytest.approx(expected, rel=1e-12)
+    assert binary_kl(0.5) == 0
+    # Half of the time right is no promise: nothing needs to be sampled.
+    assert binary_kl(0.9) == 0
+    assert lower_bound(Problem(2), [1.0, 0.0], delta=0.7).samples == 0
+    assert lower_bound(Problem(2), [1.0, 1.0], delta=0.7).samples == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((), MeansError, "no means given"),
+        (([1.0],), MeansError, "means"),
+        (([1.0, math.nan],), MeansError, "must be finite"),
+        (([1.0, math.inf],), MeansError, "must be finite"),
+        (([1.0, 0.0], 0.0), ProblemError, "delta must lie strictly between 0 and 1; got 0"),
+        (([1.0, 0.0], 1.0), ProblemError, "delta must lie strictly between 0 and 1; got 1"),
+        (([1.0, 0.0], math.nan), ProblemError, "delta"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        lower_bound(Problem(2), *arguments)
+
+
+def test_bad_means_of_a_family():
+    with pytest.raises(MeansError, match="strictly between 0 and 1"):
+        lower_bound(Problem(2, (), Bernoulli()), [0.5, 1.0])
+
+
+def test_infeasible():
+    with pytest.raises(InfeasibleError, match="cannot hold together"):
+        lower_bound(Problem(2, ["a1 <= 0.4", "a2 <= 0.4"]), [1.0, 0.0])
+
+
+def test_nothing_uncertified_is_called_a_bound(monkeypatch):
+    monkeypatch.setattr(bound_module, "WORST_GAP", -1.0)
+    with pytest.raises(NotConvergedError, match="could not be certified: the solver reached 8 "):
+        lower_bound(Problem(2), [1.0, 0.0])
+
+
+def test_forced_and_redundant_are_passed_on():
+    bound = lower_bound(Problem(["a", "b", "c"], ["a <= 0", "b <= 1", "c <= 0.9"]), [1.0, 2.0, 3.0])
+    assert bound.forced_to_zero == ("a",)
+    assert bound.redundant == ("c2",)
+    assert bound.policy == pytest.approx([0, 0.1, 0.9])
+
+
+def test_public_names_work():
+    bound = sx.lower_bound(sx.Problem(3, ["a1 <= 1/2"]), [3.0, 2.0, 1.0])
+    assert isinstance(bound, sx.Bound)
+    assert bound.policy.tolist() == [0.5, 0.5, 0.0]
+
+
+def test_condition_number_does_not_depend_on_the_scale_of_rows():
+    means = TRUTH["ptns8"]["mu"]
+    rows, limit = np.array(TRUTH["ptns8"]["B"], dtype=float), np.array(TRUTH["ptns8"]["c"])
+    kappas = [
+        lower_bound(Problem(8, (s * rows, s * limit)), means).bounds["kappa"] for s in (1, 10, 100)
+    ]
+    assert kappas == pytest.approx([kappas[0]] * 3, rel=1e-9)
+    active = np.vstack([np.ones(8), rows[0] / np.linalg.norm(rows[0]), np.eye(8)])
+    active[0] /= np.sqrt(8)
+    vertex = Polytope(Problem(8, (rows, limit))).optimal_vertex(means)
+    tight = np.r_[True, True, vertex.policy == 0]
+    sizes = np.linalg.svd(active[tight], compute_uv=False)
+    assert kappas[0] == pytest.approx(sizes[0] / sizes[-1], rel=1e-9)
