@@ -190,6 +190,29 @@ class Polytope:
         policy[np.abs(policy) < 1e-12] = 0.0
         return policy
 
+    def canonical(self, vertex: Vertex) -> Vertex:
+        """The same vertex with a basis, and so an order of edges, that depends on it alone."""
+        positive = [c for c in self.form.columns if int(c) not in vertex.zero]
+        return self.form.vertex(self.form.basis_of(positive))
+
+    def adjacent(self, vertex: Vertex, edges: Edges, e: int) -> Vertex:
+        """The adjacent vertex that edge `e` leads to, exactly and canonically."""
+        form, direction = self.form, edges.exact(e)
+        step = min(-vertex.shares[a] / x for a, x in direction.items() if x < 0)
+        slacks = {}
+        for i in form.rows:
+            if not form.live[self.size + i]:
+                continue
+            change = sum((form.entry(i, a) * x for a, x in direction.items()), Fraction(0))
+            used = sum((form.entry(i, a) * x for a, x in vertex.shares.items()), Fraction(0))
+            slacks[int(i)] = (form.exact_bound[i] - used, change)
+            if change > 0:
+                step = min(step, slacks[int(i)][0] / change)
+        arms = {**dict.fromkeys(direction, Fraction(0)), **vertex.shares}
+        positive = [a for a, x in arms.items() if x + step * direction.get(a, 0) > 0]
+        positive += [self.size + i for i, (room, change) in slacks.items() if room > step * change]
+        return form.vertex(form.basis_of(positive))
+
     def tied_policies(self, vertex: Vertex, means: Array) -> list[Array]:
         """Other optimal vertices, reached along edges that lose nothing (the first few)."""
         found: dict[frozenset[int], Vertex] = {vertex.zero: vertex}

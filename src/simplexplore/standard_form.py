@@ -95,7 +95,7 @@ class StandardForm:
         self.rows = np.arange(self.count)
         self.live = np.concatenate([np.ones(self.size, dtype=bool), self.has_slack])
         self._exact_scale = [rational(float(x), SLIPS) for x in scale]
-        self._exact_bound = [
+        self.exact_bound = [
             rational(x, SLIPS) / y for x, y in zip(bounds, self._exact_scale, strict=True)
         ]
         self._entries: dict[int, Fraction] = {}
@@ -136,7 +136,7 @@ class StandardForm:
             [[self.entry(i, c) for c in range(self.size + self.count)] for i in range(self.count)],
             dtype=object,
         )
-        bound = np.array(self._exact_bound, dtype=object)
+        bound = np.array(self.exact_bound, dtype=object)
         every = np.concatenate([np.ones(self.size, dtype=bool), self.has_slack])
         place = np.searchsorted(np.flatnonzero(every), self.size + np.arange(self.count))
         return first_tableau(matrix[:, every], bound, np.where(self.has_slack, place, -1))
@@ -189,7 +189,7 @@ class StandardForm:
             inverse = ExactInverse(self, arms, tight)
         except ZeroDivisionError:
             raise FloatsMisledError from None
-        shares = inverse.times([self._exact_bound[i] for i in tight])
+        shares = inverse.times([self.exact_bound[i] for i in tight])
         if any(x < 0 for x in shares.values()):
             raise FloatsMisledError
         policy = np.zeros(self.size)
@@ -201,7 +201,7 @@ class StandardForm:
             if i in loose and slack[i] > DOUBT:
                 zero.discard(self.size + i)
                 continue
-            exact = self._exact_bound[i] - sum(self.entry(i, a) * x for a, x in shares.items())
+            exact = self.exact_bound[i] - sum(self.entry(i, a) * x for a, x in shares.items())
             if exact < 0 or (exact > 0 and not self.has_slack[i]):
                 raise FloatsMisledError
             if exact > 0:
@@ -209,6 +209,30 @@ class StandardForm:
         return Vertex(
             frozenset(zero), policy, {a: x for a, x in shares.items() if x}, tuple(sorted(basis))
         )
+
+    def basis_of(self, positive: Sequence[int]) -> tuple[int, ...]:
+        """The basis of a vertex with these positive variables, completed in a fixed order.
+
+        At a degenerate vertex several bases would do; this one depends on nothing else.
+        """
+        first = [int(c) for c in sorted(positive)]
+        others = [int(c) for c in self.columns if int(c) not in set(first)]
+        work = self.matrix[self.rows][:, first + others].copy()
+        chosen: list[int] = []
+        used = np.zeros(len(self.rows), dtype=bool)
+        for place, column in enumerate(first + others):
+            entries = np.where(used, 0.0, np.abs(work[:, place]))
+            row = int(np.argmax(entries))
+            if entries[row] <= DOUBT:
+                continue
+            used[row] = True
+            chosen.append(column)
+            factors = work[:, place] / work[row, place]
+            factors[row] = 0.0
+            work -= np.outer(factors, work[row])
+            if len(chosen) == len(self.rows):
+                break
+        return tuple(sorted(chosen))
 
     def tableau(self, basis: Sequence[int]) -> Tableau:
         """The float tableau of a basis over the live columns."""

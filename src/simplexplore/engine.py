@@ -1,0 +1,337 @@
+"""One way of exploring one problem: arrays, compiled functions and the growing vertex table.
+
+Simulation, the in-memory explorer and live studies all drive an `Engine`; none of them has
+exploration logic of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import ProblemError, SettingError
+from .families import Gaussian
+from .geometry import Polytope
+from .kernels.build import build
+from .kernels.records import (
+    ARM,
+    BERNOULLI,
+    CUMULATIVE,
+    DIRECT,
+    FOCUSED,
+    GAUSSIAN,
+    GO_ON,
+    MISSING_EDGE,
+    POISSON,
+    PULLS,
+    SAMPLED,
+    STOPPED,
+    UNKNOWN_VERTEX,
+    VERTEX,
+    Memory,
+    Run,
+    Setting,
+    Table,
+)
+from .problem import Problem
+from .samplers import TRACKINGS, Sampler
+from .stopping import Threshold, kk21_levels
+from .vertices import VertexTable, best_arm_table, empty_table
+
+Array = npt.NDArray[np.float64]
+
+_FAMILY = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "bounded": BERNOULLI, "poisson": POISSON}
+_TRACKING = {"cumulative": CUMULATIVE, "direct": DIRECT, "sampled": SAMPLED, "focused": FOCUSED}
+
+# Empirical means at the very end of a family's range are moved this far inside.
+_EDGE_OF_RANGE = 1e-9
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What defines an exploration, apart from the random stream."""
+
+    problem: Problem
+    sampler: Sampler
+    threshold: Threshold
+    delta: float
+    scenario: str
+    tracking: str | None = None
+    allocation: tuple[float, ...] | None = None  # for samplers that must be given one
+
+    def __post_init__(self) -> None:
+        if self.tracking is not None and self.tracking not in TRACKINGS:
+            raise SettingError(
+                f"there is no tracking {self.tracking!r}. Known: {', '.join(TRACKINGS)}."
+            )
+        if self.sampler.needs_truth and self.allocation is None:
+            raise SettingError(
+                f"the {self.sampler.name} sampler must be given the optimal allocation: it "
+                "exists in simulations only, where the means are known."
+            )
+
+
+class Engine:
+    """Exploration of one problem in compiled code.
+
+    Attributes
+    ----------
+    table : VertexTable
+        Policies met so far; number 0 is where a run starts.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        problem = plan.problem
+        self.polytope = Polytope(problem.replace(scenario=plan.scenario))
+        if self.polytope.dimension == 0:
+            raise ProblemError(
+                "only one policy satisfies the constraints, so there is nothing to explore; "
+                "'simplexplore bound' shows it."
+            )
+        size = problem.size
+        # The start must not depend on any means: maximise nothing.
+        self.table = VertexTable(self.polytope, self.polytope.optimal_vertex(np.zeros(size)))
+        closed_form = isinstance(problem.rewards, Gaussian) and problem.rewards.domain is None
+        self._module = build(
+            plan.sampler.file,
+            "gaussian" if closed_form else "convex",
+            plan.threshold.file,
+            plan.threshold.function,
+        )
+        self._setting = self._make_setting(closed_form)
+        self._arrays = self._make_arrays()
+
+    # ------------------------------------------------------------------ set-up
+
+    def _make_setting(self, closed_form: bool) -> Setting:
+        plan, problem, polytope = self.plan, self.plan.problem, self.polytope
+        size, rewards = problem.size, problem.rewards
+        anytime = plan.scenario == "anytime"
+        log_union = -np.log(plan.delta)
+        levels = np.zeros(1)
+        if plan.threshold.function in ("kk21", "mixture"):
+            log_union += self.table.union_size()[0]
+        if plan.threshold.function == "kk21":
+            largest = len(polytope.form.rows) + 2
+            levels = kk21_levels("gaussian" if closed_form else "other", log_union, largest)
+        moving = np.ones(size, dtype=bool)
+        moving[list(polytope.forced_arms)] = False
+        if anytime:
+            inside = polytope.deepest_policy(slacks=False)
+            above, limit = polytope.inequalities()
+            equal, total = polytope.equalities()
+        else:
+            inside = moving / moving.sum()
+            above, limit = np.zeros((0, size)), np.zeros(0)
+            equal, total = np.ones((1, size)), np.ones(1)
+        start = np.linalg.lstsq(equal[:, moving].T, np.ones(moving.sum()), rcond=None)[0]
+        low, high = rewards.to_unit(rewards.range_of_means())
+        low = low + _EDGE_OF_RANGE if np.isfinite(low) else low
+        high = high - _EDGE_OF_RANGE if np.isfinite(high) else high
+        domain = rewards.unit_domain() or (-np.inf, np.inf)
+        setting = Setting(
+            size=size,
+            family=_FAMILY[rewards.name],
+            anytime=anytime,
+            tracking=_TRACKING[plan.tracking or plan.sampler.tracking[plan.scenario]],
+            delta=float(plan.delta),
+            log_union=float(log_union),
+            variance=rewards.sigmas(size) ** 2,
+            lowest=float(max(low, domain[0])),
+            highest=float(min(high, domain[1])),
+            domain_low=float(domain[0]),
+            domain_high=float(domain[1]),
+            above=np.ascontiguousarray(above),
+            limit=np.ascontiguousarray(limit),
+            equal=np.ascontiguousarray(equal),
+            total=np.ascontiguousarray(total),
+            start=np.concatenate([np.zeros(len(limit)), start]),
+            inside=inside,
+            first_arms=np.flatnonzero(inside > 0),
+            fixed=inside.copy(),
+            levels=levels,
+            pairs=best_arm_table(size) if plan.sampler.pairs else empty_table(),
+        )
+        return setting._replace(fixed=self._fixed_allocation(setting))
+
+    def _fixed_allocation(self, setting: Setting) -> Array:
+        """Where every sampler starts, and where the ones that never move stay."""
+        if self.plan.allocation is not None:
+            return np.array(self.plan.allocation, dtype=float)
+        if self.plan.sampler.name == "uniform" and setting.anytime:
+            return self._project(setting, np.full(setting.size, 1.0 / setting.size))
+        return setting.inside.copy()
+
+    def _project(self, setting: Setting, target: Array) -> Array:
+        """Euclidean projection onto the allocation set, by the samplers' own kernel."""
+        rows = len(setting.start)
+        w = np.zeros(setting.size)
+        self._module.project_within_rows(
+            setting,
+            target,
+            np.ones(setting.size),
+            np.zeros((5, rows)),
+            np.zeros((rows, rows)),
+            np.zeros(setting.size),
+            w,
+        )
+        return w
+
+    def _make_arrays(self, old: tuple[Table, Run, Memory] | None = None) -> tuple[Any, Any, Any]:
+        """Arrays as large as the table needs, with the contents of the old ones."""
+        setting, sampler = self._setting, self.plan.sampler
+        table = self.table.arrays()
+        pairs = setting.pairs
+        edges = max(len(table.following), len(pairs.following))
+        widest = max(_largest(table.first_edge), _largest(pairs.first_edge))
+        entries = max(_most_entries(table), _most_entries(pairs))
+        rows = len(setting.start)
+        run = Run(
+            n=np.zeros(setting.size),
+            mean=np.zeros(setting.size),
+            clipped=np.zeros(setting.size),
+            target=np.zeros(setting.size),
+            w=np.zeros(setting.size),
+            gap=np.zeros(widest),
+            spread=np.zeros(widest),
+            value=np.zeros(widest),
+            time=np.zeros(widest),
+            gradient=np.zeros(entries),
+            scale=np.zeros(1),
+            integers=np.zeros(8, dtype=np.int64),
+            rewards=np.zeros(4, dtype=np.uint64),
+            choices=np.zeros(4, dtype=np.uint64),
+        )
+        memory = Memory(
+            arms=np.zeros((sampler.arm_vectors, setting.size)),
+            edges=np.zeros((sampler.edge_vectors, edges)),
+            rows=np.zeros((5, rows)),
+            scratch=np.zeros((4, setting.size)),
+            system=np.zeros((rows, rows)),
+        )
+        if old is not None:
+            old_table, old_run, old_memory = old
+            table.root[: len(old_table.root)] = old_table.root
+            for new, before in zip(run, old_run, strict=True):
+                new[: len(before)] = before
+            memory.arms[:] = old_memory.arms
+            memory.rows[:] = old_memory.rows
+            memory.edges[:, : old_memory.edges.shape[1]] = old_memory.edges
+        return table, run, memory
+
+    def _grow(self) -> None:
+        """Add the vertex that a walk was missing."""
+        _, run, _ = self._arrays
+        self.table.follow(int(run.integers[MISSING_EDGE]))
+        self._arrays = self._make_arrays(self._arrays)
+
+    @property
+    def announcement(self) -> str | None:
+        """What to tell a person before a first, slow, compilation."""
+        if self._module.is_cached:
+            return None
+        return f"compiling {self.plan.sampler.name} (once on this machine) ..."
+
+    def announce(self) -> None:
+        """Say on stderr that compilation is under way, if it is."""
+        text = self.announcement
+        if text is not None:
+            print(text, file=sys.stderr, flush=True)
+            self._module.is_cached = True
+
+    # ------------------------------------------------------------------ one run, step by step
+
+    @property
+    def run(self) -> Run:
+        """The run's arrays: read them, do not write."""
+        return self._arrays[1]
+
+    def begin(self, words: npt.NDArray[np.uint64]) -> int:
+        """Start a run with its random streams (2, 4); returns the first arm."""
+        table, run, memory = self._arrays
+        self._module.begin(self._setting, table, run, memory)
+        run.rewards[:], run.choices[:] = words
+        return int(run.integers[ARM])
+
+    def observe(self, arm: int, reward: float) -> None:
+        """Take in a reward, in the user's coordinates."""
+        table, run, _ = self._arrays
+        unit = float(self.plan.problem.rewards.to_unit(reward))
+        self._module.observe(self._setting, table, run, arm, unit)
+
+    def advance(self) -> int | None:
+        """Recommend, then the next arm, or None when the evidence is enough."""
+        while True:
+            status = self._module.advance(self._setting, *self._arrays)
+            if status != UNKNOWN_VERTEX:
+                break
+            self._grow()
+        return None if status == STOPPED else int(self.run.integers[ARM])
+
+    @property
+    def policy(self) -> Array:
+        """The recommended policy."""
+        return self.table.vertices[int(self.run.integers[VERTEX])].policy
+
+    @property
+    def pulls(self) -> int:
+        """Rewards taken in."""
+        return int(self.run.integers[PULLS])
+
+    # ------------------------------------------------------------------ many runs
+
+    def simulate(
+        self,
+        means: Array,
+        noise: Array,
+        seeds: npt.NDArray[np.uint64],
+        max_steps: int,
+    ) -> tuple[npt.NDArray[np.int64], list[frozenset[int]], Array]:
+        """Complete runs: pulls (negative if capped), recommended vertices, counts."""
+        count = len(seeds)
+        progress = np.array([0, 0, 0], dtype=np.int64)
+        pulls = np.zeros(count, dtype=np.int64)
+        vertices = np.zeros(count, dtype=np.int64)
+        counts = np.zeros((count, self._setting.size))
+        unit = self.plan.problem.rewards.to_unit(means)
+        while True:
+            status = self._module.simulate_runs(
+                self._setting,
+                *self._arrays,
+                np.ascontiguousarray(unit),
+                noise,
+                max_steps,
+                seeds,
+                progress,
+                pulls,
+                vertices,
+                counts,
+            )
+            if status != UNKNOWN_VERTEX:
+                assert status in (GO_ON, STOPPED)
+                break
+            self._grow()
+        return pulls, [self.table.vertices[int(v)].zero for v in vertices], counts
+
+
+def streams(seed: int, runs: range) -> npt.NDArray[np.uint64]:
+    """Random streams (runs, 2, 4) of numbered runs: one for rewards, one for choices."""
+    words = [
+        np.random.SeedSequence(entropy=seed, spawn_key=(run,)).generate_state(8, np.uint64)
+        for run in runs
+    ]
+    return np.array(words, dtype=np.uint64).reshape(len(runs), 2, 4)
+
+
+def _largest(first: npt.NDArray[np.int64]) -> int:
+    return int(np.diff(first).max(initial=1))
+
+
+def _most_entries(table: Table) -> int:
+    """Most entries that the edges of one vertex have."""
+    return int(np.diff(table.first_entry[table.first_edge]).max(initial=1))

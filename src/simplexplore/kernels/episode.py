@@ -1,0 +1,191 @@
+"""One run: observe, recommend, stop or choose; and many runs in one call.
+
+Simulation and live exploration call the same `observe` and `advance`. When the best policy
+moves to a vertex whose edges are not in the table yet, `advance` returns UNKNOWN_VERTEX;
+Python adds the vertex and calls again, and nothing is lost or repeated.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from .gaussian import draw, refresh, touch
+from .records import ARM, CAPPED, GO_ON, MISSING_EDGE, PULLS, STATUS, STOPPED, UNKNOWN_VERTEX, VERTEX
+from .tracking import track
+from .thresholds import gk16 as reached
+from ..samplers.uniform import allocate
+
+# Running sums are recomputed this often against drift; a power of two.
+REFRESH = 1024
+
+# A walk never gets this long; rounding could make it go in circles.
+MAX_MOVES = 100_000
+
+
+@njit
+def begin(setting, table, run, memory):
+    """Forget everything but the random streams."""
+    for a in range(setting.size):
+        run.n[a] = 0.0
+        run.mean[a] = 0.0
+        run.clipped[a] = min(max(0.0, setting.lowest), setting.highest)
+        run.target[a] = 0.0
+        run.w[a] = setting.fixed[a]
+    for e in range(table.root.size):
+        table.root[e] = 0.0
+    for e in range(setting.pairs.root.size):
+        setting.pairs.root[e] = 0.0
+    for i in range(run.integers.size):
+        run.integers[i] = 0
+    memory.arms[:, :] = 0.0
+    memory.edges[:, :] = 0.0
+    memory.rows[:, :] = 0.0
+    run.integers[ARM] = setting.first_arms[0]
+
+
+@njit
+def observe(setting, table, run, arm, reward):
+    """Take in one reward, in unit coordinates."""
+    run.integers[PULLS] += 1
+    before = run.clipped[arm]
+    n = run.n[arm] + 1.0
+    run.n[arm] = n
+    run.mean[arm] += (reward - run.mean[arm]) / n
+    run.clipped[arm] = min(max(run.mean[arm], setting.lowest), setting.highest)
+    if n > 1.0 and run.integers[PULLS] > setting.first_arms.size:
+        if run.integers[PULLS] & (REFRESH - 1) == 0:
+            refresh(setting, table, run)
+        else:
+            touch(setting, table, run, arm, run.clipped[arm] - before, 1.0 / n - 1.0 / (n - 1.0))
+
+
+@njit
+def recommend(setting, table, run):
+    """Walk along improving edges to the vertex that is best at the empirical means."""
+    for _ in range(MAX_MOVES):
+        vertex = run.integers[VERTEX]
+        count = table.first_edge[vertex + 1] - table.first_edge[vertex]
+        best = -1
+        lowest = -1e-13 * run.scale[0]  # less is rounding
+        for e in range(count):
+            if run.gap[e] < lowest:
+                lowest = run.gap[e]
+                best = e
+        if best < 0:
+            return GO_ON
+        edge = table.first_edge[vertex] + best
+        if table.following[edge] < 0:
+            run.integers[MISSING_EDGE] = edge
+            return UNKNOWN_VERTEX
+        run.integers[VERTEX] = table.following[edge]
+        refresh(setting, table, run)
+    return GO_ON
+
+
+@njit
+def weakest_edge(table, run):
+    """The edge, counted from the vertex's first, with the least evidence; -1 if none."""
+    vertex = run.integers[VERTEX]
+    count = table.first_edge[vertex + 1] - table.first_edge[vertex]
+    weakest = -1
+    least = math.inf
+    for e in range(count):
+        if run.value[e] < least:
+            least = run.value[e]
+            weakest = e
+    return weakest
+
+
+@njit
+def enough(setting, table, run, weakest):
+    """Whether every edge of the recommended vertex is ruled out, the weakest one first."""
+    if weakest < 0:
+        return True
+    if run.value[weakest] < -math.log(setting.delta):
+        return False  # below every threshold
+    vertex = run.integers[VERTEX]
+    first = table.first_edge[vertex]
+    if not reached(setting, table, run, first + weakest, run.value[weakest]):
+        return False
+    for edge in range(first, table.first_edge[vertex + 1]):
+        if not reached(setting, table, run, edge, run.value[edge - first]):
+            return False
+    return True
+
+
+@njit
+def advance(setting, table, run, memory):
+    """After a reward: recommend, then stop or choose the next arm."""
+    pulls = run.integers[PULLS]
+    initial = setting.first_arms.size
+    if pulls < initial:
+        for a in range(setting.size):
+            run.target[a] += setting.inside[a]
+        run.integers[ARM] = setting.first_arms[pulls]
+        return GO_ON
+    if pulls == initial and run.integers[STATUS] != UNKNOWN_VERTEX:
+        for a in range(setting.size):
+            run.target[a] += setting.inside[a]
+        refresh(setting, table, run)
+    weakest = weakest_edge(table, run)
+    if weakest >= 0 and run.value[weakest] <= 0.0:
+        # No evidence against some edge: it may even improve on the vertex.
+        status = recommend(setting, table, run)
+        run.integers[STATUS] = status
+        if status != GO_ON:
+            return status
+        weakest = weakest_edge(table, run)
+    if enough(setting, table, run, weakest):
+        run.integers[STATUS] = STOPPED
+        return STOPPED
+    allocate(setting, table, run, memory)
+    run.integers[ARM] = track(setting, run)
+    return GO_ON
+
+
+@njit
+def simulate_runs(setting, table, run, memory, means, noise, cap, seeds, progress, pulls, vertices, counts):
+    """Runs progress[0] to the last, as far as known vertices allow.
+
+    `progress` holds the run at hand and whether it is under way; results of run i go to
+    pulls[i] (negative if capped), vertices[i] and counts[i].
+    """
+    while progress[0] < seeds.shape[0]:
+        i = progress[0]
+        if progress[1] == 0:
+            begin(setting, table, run, memory)
+            run.integers[VERTEX] = progress[2]
+            for k in range(4):
+                run.rewards[k] = seeds[i, 0, k]
+                run.choices[k] = seeds[i, 1, k]
+            progress[1] = 1
+        else:
+            # Back from Python with the vertex that was missing.
+            status = advance(setting, table, run, memory)
+            if status == UNKNOWN_VERTEX:
+                return status
+            if status == STOPPED:
+                progress[1] = 2
+        while progress[1] == 1:
+            if run.integers[PULLS] >= cap:
+                run.integers[CAPPED] = 1
+                break
+            arm = run.integers[ARM]
+            reward = draw(setting, run, means[arm], noise[arm])
+            observe(setting, table, run, arm, reward)
+            status = advance(setting, table, run, memory)
+            if status == UNKNOWN_VERTEX:
+                return status
+            if status == STOPPED:
+                break
+        pulls[i] = run.integers[PULLS]
+        if run.integers[CAPPED]:
+            pulls[i] = -pulls[i]
+        vertices[i] = run.integers[VERTEX]
+        for a in range(setting.size):
+            counts[i, a] = run.n[a]
+        progress[0] += 1
+        progress[1] = 0
+    return STOPPED

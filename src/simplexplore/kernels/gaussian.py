@@ -1,0 +1,138 @@
+"""Information for Gaussian rewards with known variances: everything in closed form."""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from .records import VERTEX
+from .rng import normal
+
+
+@njit
+def draw(setting, run, mean, noise):
+    """One reward."""
+    return mean + noise * normal(run.rewards)
+
+
+@njit
+def respond(setting, table, run, edge, base, w):
+    """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
+
+    The gradient of entry k lies at run.gradient[k - base].
+    """
+    first, last = table.first_entry[edge], table.first_entry[edge + 1]
+    gap = 0.0
+    spread = 0.0
+    for k in range(first, last):
+        a = table.arm[k]
+        v = table.v[k]
+        gap += v * run.clipped[a]
+        spread += setting.variance[a] * v * v / w[a]
+    if gap <= 0.0:
+        for k in range(first, last):
+            run.gradient[k - base] = 0.0
+        return 0.0
+    gamma = gap / spread
+    for k in range(first, last):
+        a = table.arm[k]
+        slope = gamma * table.v[k] / w[a]
+        run.gradient[k - base] = 0.5 * setting.variance[a] * slope * slope
+    return 0.5 * gap * gamma
+
+
+@njit
+def refresh(setting, table, run):
+    """Recompute gaps and statistics of all edges of the vertex."""
+    run.scale[0] = 0.0
+    for a in range(setting.size):
+        run.scale[0] = max(run.scale[0], abs(run.clipped[a]))
+    vertex = run.integers[VERTEX]
+    first = table.first_edge[vertex]
+    for edge in range(first, table.first_edge[vertex + 1]):
+        gap = 0.0
+        spread = 0.0
+        for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+            a = table.arm[k]
+            gap += table.v[k] * run.clipped[a]
+            spread += setting.variance[a] * table.v[k] * table.v[k] / run.n[a]
+        e = edge - first
+        run.gap[e] = gap
+        run.spread[e] = spread
+        run.value[e] = 0.5 * gap * gap / spread if gap > 0.0 else 0.0
+
+
+@njit
+def touch(setting, table, run, arm, moved, slower):
+    """Update the edges that contain an arm whose mean and 1 / n changed."""
+    vertex = run.integers[VERTEX]
+    change = setting.variance[arm] * slower
+    for k in range(table.first_column[vertex, arm], table.first_column[vertex, arm + 1]):
+        e = table.column_edge[k]
+        v = table.column_v[k]
+        gap = run.gap[e] + v * moved
+        spread = run.spread[e] + v * v * change
+        run.gap[e] = gap
+        run.spread[e] = spread
+        run.value[e] = 0.5 * gap * gap / spread if gap > 0.0 else 0.0
+
+
+@njit
+def mixture_reached(setting, table, run, edge, statistic):
+    """Whether an edge's evidence beats the union of Robbins' mixtures (THEORY 1.4).
+
+    Each c of a grid is a mixture centred at the alternative with variance sigma^2 / c; one
+    that passes with its share of delta is enough.
+    """
+    first, last = table.first_entry[edge], table.first_entry[edge + 1]
+    gap = 0.0
+    for k in range(first, last):
+        gap += table.v[k] * run.clipped[table.arm[k]]
+    if gap <= 0.0:
+        return False
+    level = setting.log_union + math.log(7.0)
+    c = 1.0
+    for _ in range(7):
+        spread = 0.0
+        penalty = 0.0
+        for k in range(first, last):
+            a = table.arm[k]
+            n = run.n[a]
+            spread += setting.variance[a] * table.v[k] * table.v[k] * (n + c) / (n * n)
+            penalty += 0.5 * math.log1p(n / c)
+        if 0.5 * gap * gap / spread >= level + penalty:
+            return True
+        c *= 4.0
+    return False
+
+
+@njit
+def kk21_penalty(n):
+    """Kaufmann & Koolen's price of an arm's samples, Gaussian form."""
+    return 2.0 * math.log(4.0 + math.log(n))
+
+
+@njit
+def optimistic(setting, mean, n, lam, arm, f):
+    """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
+    radius = math.sqrt(2.0 * setting.variance[arm] * f / n)
+    reach = abs(mean - lam) + radius
+    return max(f / n, 0.5 * reach * reach / setting.variance[arm])
+
+
+@njit
+def alternative(setting, table, run, edge, w, lam):
+    """Write the closest alternative across an edge into lam."""
+    gap = 0.0
+    spread = 0.0
+    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        a = table.arm[k]
+        gap += table.v[k] * run.clipped[a]
+        spread += setting.variance[a] * table.v[k] * table.v[k] / w[a]
+    gamma = max(gap, 0.0) / spread
+    for a in range(setting.size):
+        lam[a] = run.clipped[a]
+    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        a = table.arm[k]
+        lam[a] -= gamma * setting.variance[a] * table.v[k] / w[a]

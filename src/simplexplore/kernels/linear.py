@@ -1,0 +1,39 @@
+"""Small symmetric systems, in place."""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+
+@njit
+def solve_positive(matrix, size, x):
+    """Solve matrix @ solution = x in place by Cholesky; the matrix is overwritten.
+
+    Pivots that vanish to rounding are lifted, which drops the direction they stand for.
+    """
+    largest = 0.0
+    for i in range(size):
+        largest = max(largest, matrix[i, i])
+    for j in range(size):
+        pivot = matrix[j, j]
+        for k in range(j):
+            pivot -= matrix[j, k] * matrix[j, k]
+        if not pivot > 1e-14 * largest:
+            pivot = 1e-14 * largest + 1e-300
+        inverse = 1.0 / math.sqrt(pivot)
+        matrix[j, j] = inverse
+        for i in range(j + 1, size):
+            entry = matrix[i, j]
+            for k in range(j):
+                entry -= matrix[i, k] * matrix[j, k]
+            matrix[i, j] = entry * inverse
+    for i in range(size):
+        for k in range(i):
+            x[i] -= matrix[i, k] * x[k]
+        x[i] *= matrix[i, i]
+    for i in range(size - 1, -1, -1):
+        for k in range(i + 1, size):
+            x[i] -= matrix[k, i] * x[k]
+        x[i] *= matrix[i, i]

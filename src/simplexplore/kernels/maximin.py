@@ -1,0 +1,265 @@
+"""The allocation that maximises the least information, warm from the last step.
+
+Multiplicative steps on weights of edges (THEORY 2.2, 2.3): each edge's weight is multiplied
+by its time, then the allocation answers the weighted edges as well as the set allows. On
+the simplex the answer is w ~ sqrt(C); within rows it is sqrt(C / price) with the rows'
+prices found by Newton's method in as many dimensions as there are rows. A certificate
+from the weights ends the iteration as soon as the allocation is good enough.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from .gaussian import respond
+from .linear import solve_positive
+from .records import ITERATIONS
+
+
+@njit
+def price_arms(setting, x, price):
+    """Prices that multipliers x of all rows set for each arm."""
+    m = setting.limit.size
+    for a in range(setting.size):
+        price[a] = 0.0
+    for i in range(m + setting.total.size):
+        if x[i] != 0.0:
+            if i < m:
+                for a in range(setting.size):
+                    price[a] += x[i] * setting.above[i, a]
+            else:
+                for a in range(setting.size):
+                    price[a] += x[i] * setting.equal[i - m, a]
+
+
+@njit
+def row_value(setting, i, w):
+    """Row i at an allocation, less its bound."""
+    m = setting.limit.size
+    total = 0.0
+    if i < m:
+        for a in range(setting.size):
+            total += setting.above[i, a] * w[a]
+        return total - setting.limit[i]
+    for a in range(setting.size):
+        total += setting.equal[i - m, a] * w[a]
+    return total - setting.total[i - m]
+
+
+@njit
+def row_entry(setting, i, a):
+    m = setting.limit.size
+    return setting.above[i, a] if i < m else setting.equal[i - m, a]
+
+
+@njit
+def dual_value(setting, asked, x, price):
+    """2 sum sqrt(asked price) - bounds . x, or -inf where a price is not positive."""
+    price_arms(setting, x, price)
+    m = setting.limit.size
+    value = 0.0
+    for a in range(setting.size):
+        if asked[a] > 0.0:
+            if not price[a] > 0.0:
+                return -math.inf
+            value += 2.0 * math.sqrt(asked[a] * price[a])
+    for i in range(m):
+        value -= setting.limit[i] * x[i]
+    for i in range(setting.total.size):
+        value -= setting.total[i] * x[m + i]
+    return value
+
+
+@njit
+def answer_within_rows(setting, asked, memory_rows, system, price, w):
+    """w = argmin of sum asked / w over the set: projected Newton on its dual, from the last.
+
+    Multipliers of inequalities stay nonnegative. Returns whether it converged.
+    """
+    x, step, trial = memory_rows[0], memory_rows[1], memory_rows[2]
+    residual, free = memory_rows[3], memory_rows[4]
+    m = setting.limit.size
+    rows = m + setting.total.size
+    value = dual_value(setting, asked, x, price)
+    if value == -math.inf:
+        # Start from the total alone, whose price is the same for every arm.
+        scale = 0.0
+        for a in range(setting.size):
+            scale += math.sqrt(asked[a])
+        for i in range(rows):
+            x[i] = scale * scale * setting.start[i]
+        value = dual_value(setting, asked, x, price)
+    for _ in range(60):
+        for a in range(setting.size):
+            w[a] = math.sqrt(asked[a] / price[a]) if price[a] > 0.0 else 0.0
+        count = 0
+        worst = 0.0
+        for i in range(rows):
+            residual[i] = row_value(setting, i, w)
+            if i >= m or x[i] > 0.0 or residual[i] > 0.0:
+                free[count] = i
+                count += 1
+                worst = max(worst, abs(residual[i]))
+        if worst < 1e-11:
+            return True
+        for p in range(count):
+            step[p] = residual[int(free[p])]
+            for q in range(p + 1):
+                entry = 0.0
+                for a in range(setting.size):
+                    if price[a] > 0.0:
+                        entry += (
+                            row_entry(setting, int(free[p]), a)
+                            * row_entry(setting, int(free[q]), a)
+                            * w[a]
+                            / price[a]
+                        )
+                system[p, q] = 0.5 * entry
+        solve_positive(system, count, step)
+        length = 1.0
+        moved = False
+        for _ in range(40):
+            for i in range(rows):
+                trial[i] = x[i]
+            promise = 0.0
+            for p in range(count):
+                i = int(free[p])
+                trial[i] = x[i] + length * step[p]
+                if i < m and trial[i] < 0.0:
+                    trial[i] = 0.0
+                promise += residual[i] * (trial[i] - x[i])
+            reached = dual_value(setting, asked, trial, price)
+            if reached >= value + 1e-4 * promise - 1e-14 * abs(value) and reached > -math.inf:
+                moved = True
+                break
+            length *= 0.4
+        if not moved:
+            break
+        for i in range(rows):
+            x[i] = trial[i]
+        value = reached
+    price_arms(setting, x, price)
+    return False
+
+
+@njit
+def mend(setting, memory_rows, system, w):
+    """Make an almost feasible allocation feasible: equalities first, then lean inwards."""
+    step, inside = memory_rows[1], setting.inside
+    m = setting.limit.size
+    q = setting.total.size
+    for i in range(q):
+        step[i] = -row_value(setting, m + i, w)
+        for j in range(i + 1):
+            entry = 0.0
+            for a in range(setting.size):
+                entry += setting.equal[i, a] * setting.equal[j, a] * w[a]
+            system[i, j] = entry
+    solve_positive(system, q, step)
+    for a in range(setting.size):
+        factor = 1.0
+        for i in range(q):
+            factor += setting.equal[i, a] * step[i]
+        w[a] = max(w[a] * factor, 0.0)
+    lean = 0.0
+    for i in range(m):
+        excess = row_value(setting, i, w)
+        if excess > 0.0:
+            room = -row_value(setting, i, inside)
+            lean = max(lean, excess / (excess + room) if excess + room > 0.0 else 1.0)
+    if lean > 0.0:
+        lean = min(1.0, lean * (1.0 + 1e-9) + 1e-15)
+        for a in range(setting.size):
+            w[a] = (1.0 - lean) * w[a] + lean * inside[a]
+
+
+@njit
+def spread_gain(setting, table, run, q, first, last, base, gain):
+    """Information per arm that the weighted edges ask for."""
+    for a in range(setting.size):
+        gain[a] = 0.0
+    for edge in range(first, last):
+        time = run.time[edge - first]
+        weight = q[edge] * time * time
+        for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+            gain[table.arm[k]] += weight * run.gradient[k - base]
+
+
+@njit
+def most_gain(setting, memory, within, gain, price):
+    """Upper bound on gain . w over the set, from the rows' multipliers (weak duality)."""
+    best = -math.inf
+    if not within:
+        for a in range(setting.size):
+            best = max(best, gain[a])
+        return best
+    x = memory.rows[0]
+    m = setting.limit.size
+    price_arms(setting, x, price)
+    for a in range(setting.size):
+        if setting.inside[a] > 0.0:
+            best = max(best, gain[a] - price[a])
+    for i in range(m):
+        best += setting.limit[i] * x[i]
+    for i in range(setting.total.size):
+        best += setting.total[i] * x[m + i]
+    return best
+
+
+@njit
+def maximin(setting, table, run, memory, vertex, within, tolerance, w):
+    """Improve w and the weights of a vertex's edges until the certified gap is small.
+
+    `within` says whether the allocation must satisfy the setting's rows.
+    Uses memory.edges[0] (weights of edges), memory.rows (multipliers), memory.scratch[0:3].
+    Returns the certified relative gap, or infinity, with w as it was, where some gap is not
+    positive: no allocation is better than another then.
+    """
+    first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
+    base = table.first_entry[first]
+    q = memory.edges[0]
+    gain, asked, price = memory.scratch[0], memory.scratch[1], memory.scratch[2]
+    if q[first] == 0.0:
+        for edge in range(first, last):
+            q[edge] = 1.0 / (last - first)
+    gap = math.inf
+    for _ in range(300):
+        longest = 0.0
+        weight = 0.0
+        for edge in range(first, last):
+            value = respond(setting, table, run, edge, base, w)
+            if not value > 0.0:
+                return math.inf
+            time = 1.0 / value
+            run.time[edge - first] = time
+            longest = max(longest, time)
+            weight += q[edge] * time * time
+        spread_gain(setting, table, run, q, first, last, base, gain)
+        run.integers[ITERATIONS] += 1
+        gap = longest * most_gain(setting, memory, within, gain, price) / weight - 1.0
+        if gap <= tolerance:
+            break
+        total = 0.0
+        for edge in range(first, last):
+            q[edge] *= run.time[edge - first]
+            total += q[edge]
+        for edge in range(first, last):
+            q[edge] = max(q[edge] / total, 1e-12)
+        spread_gain(setting, table, run, q, first, last, base, gain)
+        total = 0.0
+        for a in range(setting.size):
+            asked[a] = w[a] * w[a] * gain[a]
+            total += math.sqrt(asked[a])
+        if within:
+            for a in range(setting.size):
+                # Arms that nobody asks for keep a trace, so that they stay inside.
+                if setting.inside[a] > 0.0:
+                    asked[a] = max(asked[a], 1e-10 * total * total)
+            answer_within_rows(setting, asked, memory.rows, memory.system, price, w)
+            mend(setting, memory.rows, memory.system, w)
+        else:
+            for a in range(setting.size):
+                w[a] = max(math.sqrt(asked[a]) / total, 1e-12)
+    return gap

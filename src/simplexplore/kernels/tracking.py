@@ -1,0 +1,59 @@
+"""From an allocation to the next arm."""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from .records import DIRECT, FOCUSED, PULLS, SAMPLED
+from .rng import uniform
+
+
+@njit
+def exploration(setting, pulls):
+    """Share of forced exploration: C-tracking's eps_t = 1 / (2 sqrt(K^2 + t)), K times."""
+    size = float(setting.size)
+    part = 0.5 * size / math.sqrt(size * size + pulls)
+    return part / (1.0 + part)
+
+
+@njit
+def track(setting, run):
+    """Choose the arm that follows the allocation run.w.
+
+    The allocation that is tracked leans towards the inside of the set by the share of
+    forced exploration, so it stays in the set. Cumulative tracking follows the sum of all
+    allocations, direct tracking the present one, sampling draws from it. Focused tracking is
+    cumulative among the arms of the present allocation only, without forced exploration.
+    """
+    if setting.tracking == SAMPLED:
+        u = uniform(run.choices)
+        total = 0.0
+        arm = -1
+        for a in range(setting.size):
+            run.target[a] += run.w[a]
+            if run.w[a] > 0.0:
+                total += run.w[a]
+                arm = a
+                if u < total:
+                    break
+        for a in range(arm + 1, setting.size):
+            run.target[a] += run.w[a]
+        return arm
+    share = 0.0
+    if setting.tracking != FOCUSED:
+        share = exploration(setting, float(run.integers[PULLS]))
+    arm = -1
+    least = math.inf
+    pulls = run.integers[PULLS] + 1.0
+    for a in range(setting.size):
+        tracked = (1.0 - share) * run.w[a] + share * setting.inside[a]
+        run.target[a] += tracked
+        if tracked > 0.0:
+            owed = pulls * tracked if setting.tracking == DIRECT else run.target[a]
+            lag = run.n[a] - owed
+            if lag < least:
+                least = lag
+                arm = a
+    return arm

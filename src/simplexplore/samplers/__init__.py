@@ -1,0 +1,100 @@
+"""Samplers: one small file each; all share tracking, stopping and recommendation.
+
+A sampler file is compiled as a whole with the kernels. It defines
+
+    ARM_VECTORS, EDGE_VECTORS   how many vectors it remembers, over arms and over edges
+    TRACKING                    how arms follow its allocation (one, or one per scenario)
+    allocate(setting, table, run, memory)   write the next allocation into run.w
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..constraints import nearest
+from ..errors import SettingError
+
+HERE = Path(__file__).parent
+
+TRACKINGS = ("cumulative", "direct", "sampled", "focused")
+
+_FILES = {
+    "ctns": "ctns.py",
+    "cge": "cge.py",
+    "ptns": "ptns.py",
+    "uniform": "uniform.py",
+    "oracle": "uniform.py",
+    "top-two": "top_two.py",
+}
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """What a sampler file declares."""
+
+    name: str
+    file: Path
+    arm_vectors: int
+    edge_vectors: int
+    tracking: dict[str, str]
+    pairs: bool
+
+    @property
+    def needs_truth(self) -> bool:
+        """Whether it must be given the optimal allocation."""
+        return self.name == "oracle"
+
+
+SAMPLERS = tuple(_FILES)
+
+
+def find_sampler(name: str) -> Sampler:
+    """A sampler by name, or one's own from a file: ``path/to/file.py``."""
+    if name in _FILES:
+        return _read(name, HERE / _FILES[name])
+    if name.endswith(".py"):
+        path = Path(name)
+        if not path.is_file():
+            raise SettingError(f"there is no sampler file {name!r}.")
+        return _read(path.stem, path.resolve())
+    guess = nearest(name, list(SAMPLERS))
+    hint = f" Did you mean {guess!r}?" if guess else ""
+    raise SettingError(
+        f"there is no sampler {name!r}.{hint} Known: {', '.join(SAMPLERS)}, or a file of yours."
+    )
+
+
+def _read(name: str, path: Path) -> Sampler:
+    """Read the declarations of a sampler file without running it."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise SettingError(f"{path.name}, line {error.lineno}: {error.msg}.") from None
+    found: dict[str, object] = {"ARM_VECTORS": 0, "EDGE_VECTORS": 0, "TRACKING": "cumulative"}
+    functions = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            functions.add(node.name)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                continue  # an expression: the kernels' business
+    if "allocate" not in functions:
+        raise SettingError(
+            f"{path.name} defines no function 'allocate(setting, table, run, memory)'."
+        )
+    tracking = found["TRACKING"]
+    if isinstance(tracking, str):
+        tracking = {"end-of-time": tracking, "anytime": tracking}
+    if not isinstance(tracking, dict) or not set(tracking.values()) <= set(TRACKINGS):
+        raise SettingError(f"{path.name}: TRACKING must be one of {', '.join(TRACKINGS)}.")
+    counts = []
+    for key in ("ARM_VECTORS", "EDGE_VECTORS"):
+        value = found[key]
+        if not isinstance(value, int) or value < 0:
+            raise SettingError(f"{path.name}: {key} must be a whole number, 0 or more.")
+        counts.append(value)
+    return Sampler(name, path, counts[0], counts[1], tracking, bool(found.get("PAIRS", False)))
