@@ -265,7 +265,7 @@ def lower_bound(
     vertex = polytope.optimal_vertex(mu)
     edges = polytope.edges(vertex)
     gaps = edges.gaps(mu)
-    tied = polytope.tied_policies(vertex, mu) if (gaps == 0).any() else []
+    tied = polytope.tied_vertices(vertex, mu) if (gaps == 0).any() else []
     kl = binary_kl(delta)
     scenarios = {
         name: _scenario(problem, edges, gaps, mu, _allocation_set(polytope, name), kl)
@@ -279,7 +279,7 @@ def lower_bound(
         value=float(mu @ vertex.policy),
         active=polytope.active(vertex),
         degenerate=polytope.is_degenerate(vertex),
-        ties=tuple(tied),
+        ties=tuple(other.policy for other in tied),
         scenarios=scenarios,
         unconstrained=_unconstrained(problem, mu, kl),
         bounds=_corollaries(problem, polytope, vertex, edges, gaps, mu),

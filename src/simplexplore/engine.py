@@ -32,6 +32,7 @@ from .kernels.records import (
     STOPPED,
     UNKNOWN_VERTEX,
     VERTEX,
+    WARM,
     Memory,
     Run,
     Setting,
@@ -152,6 +153,7 @@ class Engine:
             total=np.ascontiguousarray(total),
             start=np.concatenate([np.zeros(len(limit)), start]),
             inside=inside,
+            deep=polytope.deepest_policy() if anytime else inside,
             first_arms=np.flatnonzero(inside > 0),
             fixed=inside.copy(),
             levels=levels,
@@ -272,6 +274,15 @@ class Engine:
                 break
             self._grow()
         return None if status == STOPPED else int(self.run.integers[ARM])
+
+    def may_play(self, arm: int) -> bool:
+        """Whether some feasible policy uses the arm."""
+        return bool(self._setting.inside[arm] > 0)
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether every arm in play has a reward."""
+        return bool(self.run.integers[WARM])
 
     @property
     def policy(self) -> Array:

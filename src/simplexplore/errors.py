@@ -41,6 +41,10 @@ class MeansError(SimplexploreError):
     """Means do not fit the problem: wrong length, not finite, outside the family's range."""
 
 
+class RewardError(SimplexploreError):
+    """A reward that the family cannot produce."""
+
+
 class TooLargeError(SimplexploreError):
     """A stated size limit was met; the message names the limit."""
 

@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .errors import MeansError, ProblemError
+from .errors import MeansError, ProblemError, RewardError
 
 Array = npt.NDArray[np.float64]
 
@@ -136,6 +136,18 @@ class Family(ABC):
                     "domain."
                 )
 
+    # What a reward may be, for people.
+    rewards_are: ClassVar[str] = "finite numbers"
+
+    def check_reward(self, reward: float) -> None:
+        """Raise `RewardError` for a reward that the family cannot produce."""
+        number = isinstance(reward, int | float | np.integer | np.floating)
+        if isinstance(reward, bool) or not number or not self._is_possible(float(reward)):
+            raise RewardError(f"{self.name} rewards are {self.rewards_are}; got {reward!r}.")
+
+    def _is_possible(self, reward: float) -> bool:
+        return math.isfinite(reward)
+
     def sigmas(self, size: int) -> Array:
         """Standard deviation per arm where it is a parameter, ones elsewhere."""
         return np.ones(size)
@@ -246,6 +258,7 @@ class Bernoulli(Family):
     """
 
     name: ClassVar[str] = "bernoulli"
+    rewards_are: ClassVar[str] = "0 or 1"
     mean_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
@@ -254,6 +267,9 @@ class Bernoulli(Family):
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(mean * (1 - mean))
+
+    def _is_possible(self, reward: float) -> bool:
+        return reward in (0.0, 1.0)
 
     def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
         # Solve for the outcome that becomes rarer: no cancellation on either side.
@@ -273,6 +289,7 @@ class Poisson(Family):
     """Counts 0, 1, 2, ..."""
 
     name: ClassVar[str] = "poisson"
+    rewards_are: ClassVar[str] = "whole numbers, 0 or more"
     mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     lowest_tilt: ClassVar[float] = -1.0
 
@@ -281,6 +298,9 @@ class Poisson(Family):
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(mean)
+
+    def _is_possible(self, reward: float) -> bool:
+        return math.isfinite(reward) and reward >= 0 and reward == int(reward)
 
     def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
         lam = mu / (1 + s)
@@ -310,6 +330,7 @@ class Bounded(Bernoulli):
     high: float = 1.0
 
     name: ClassVar[str] = "bounded"
+    rewards_are: ClassVar[str] = "numbers between low and high"
 
     def __post_init__(self) -> None:
         low, high = _finite(self.low, "low"), _finite(self.high, "high")
@@ -323,6 +344,9 @@ class Bounded(Bernoulli):
 
     def range_of_means(self) -> tuple[float, float]:
         return self.low, self.high
+
+    def _is_possible(self, reward: float) -> bool:
+        return self.low <= reward <= self.high
 
     def to_unit(self, means: npt.ArrayLike) -> Array:
         return (np.asarray(means, dtype=float) - self.low) / (self.high - self.low)

@@ -213,7 +213,7 @@ class Polytope:
         positive += [self.size + i for i, (room, change) in slacks.items() if room > step * change]
         return form.vertex(form.basis_of(positive))
 
-    def tied_policies(self, vertex: Vertex, means: Array) -> list[Array]:
+    def tied_vertices(self, vertex: Vertex, means: Array) -> list[Vertex]:
         """Other optimal vertices, reached along edges that lose nothing (the first few)."""
         found: dict[frozenset[int], Vertex] = {vertex.zero: vertex}
         queue = [vertex]
@@ -221,11 +221,15 @@ class Polytope:
             here = queue.pop(0)
             edges = self.edges(here)
             for e in np.flatnonzero(edges.gaps(means) == 0.0):
-                other = self.optimal_vertex(edges.dense(self.size)[e], here)
+                other = self.adjacent(here, edges, int(e))
                 if other.zero not in found:
                     found[other.zero] = other
                     queue.append(other)
-        return [other.policy for other in found.values() if other.zero != vertex.zero]
+        return [other for other in found.values() if other.zero != vertex.zero]
+
+    def tied_policies(self, vertex: Vertex, means: Array) -> list[Array]:
+        """The policies of `tied_vertices`."""
+        return [other.policy for other in self.tied_vertices(vertex, means)]
 
     # ------------------------------------------------------------------ constraints
 

@@ -69,7 +69,9 @@ def find_threshold(name: str) -> Threshold:
         path = Path(name)
         if not path.is_file():
             raise SettingError(f"there is no threshold file {name!r}.")
-        return Threshold(path.stem, (), f"from {path.name}; nothing is proven", "reached_by_user", path)
+        return Threshold(
+            path.stem, (), f"from {path.name}; nothing is proven", "reached_by_user", path
+        )
     guess = nearest(name, list(THRESHOLDS))
     hint = f" Did you mean {guess!r}?" if guess else ""
     raise SettingError(

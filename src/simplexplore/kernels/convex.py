@@ -55,7 +55,12 @@ def shared_cost(mu, lam):
         return lam - mu
     x = (lam - mu) / mu
     if abs(x) < 0.01:
-        return mu * x * x * (0.5 - x * (1.0 / 3.0 - x * (0.25 - x * (0.2 - x * (1.0 / 6.0 - x / 7.0)))))
+        return (
+            mu
+            * x
+            * x
+            * (0.5 - x * (1.0 / 3.0 - x * (0.25 - x * (0.2 - x * (1.0 / 6.0 - x / 7.0)))))
+        )
     return mu * (x - math.log(max(lam / mu, 1e-300)))
 
 
@@ -228,7 +233,11 @@ def farthest(setting, arm, mu, level, upwards):
         return mu + step if upwards else mu - step
     if upwards:
         low = mu
-        high = 1.0 - 1e-12 if setting.family == BERNOULLI else mu + level + math.sqrt(2.0 * mu * level + level * level) + 1.0
+        high = (
+            1.0 - 1e-12
+            if setting.family == BERNOULLI
+            else mu + level + math.sqrt(2.0 * mu * level + level * level) + 1.0
+        )
     else:
         low = 1e-12
         high = mu

@@ -12,7 +12,18 @@ import math
 from numba import njit
 
 from .gaussian import draw, refresh, touch
-from .records import ARM, CAPPED, GO_ON, MISSING_EDGE, PULLS, STATUS, STOPPED, UNKNOWN_VERTEX, VERTEX
+from .records import (
+    ARM,
+    CAPPED,
+    GO_ON,
+    MISSING_EDGE,
+    PULLS,
+    STATUS,
+    STOPPED,
+    UNKNOWN_VERTEX,
+    VERTEX,
+    WARM,
+)
 from .tracking import track
 from .thresholds import gk16 as reached
 from ..samplers.uniform import allocate
@@ -54,7 +65,7 @@ def observe(setting, table, run, arm, reward):
     run.n[arm] = n
     run.mean[arm] += (reward - run.mean[arm]) / n
     run.clipped[arm] = min(max(run.mean[arm], setting.lowest), setting.highest)
-    if n > 1.0 and run.integers[PULLS] > setting.first_arms.size:
+    if run.integers[WARM] and n > 1.0:
         if run.integers[PULLS] & (REFRESH - 1) == 0:
             refresh(setting, table, run)
         else:
@@ -118,16 +129,15 @@ def enough(setting, table, run, weakest):
 @njit
 def advance(setting, table, run, memory):
     """After a reward: recommend, then stop or choose the next arm."""
-    pulls = run.integers[PULLS]
-    initial = setting.first_arms.size
-    if pulls < initial:
+    if not run.integers[WARM]:
+        # Each arm once, in order; until then the inside of the set is what is tracked.
         for a in range(setting.size):
             run.target[a] += setting.inside[a]
-        run.integers[ARM] = setting.first_arms[pulls]
-        return GO_ON
-    if pulls == initial and run.integers[STATUS] != UNKNOWN_VERTEX:
-        for a in range(setting.size):
-            run.target[a] += setting.inside[a]
+        for k in range(setting.first_arms.size):
+            if run.n[setting.first_arms[k]] == 0.0:
+                run.integers[ARM] = setting.first_arms[k]
+                return GO_ON
+        run.integers[WARM] = 1
         refresh(setting, table, run)
     weakest = weakest_edge(table, run)
     if weakest >= 0 and run.value[weakest] <= 0.0:
@@ -146,7 +156,9 @@ def advance(setting, table, run, memory):
 
 
 @njit
-def simulate_runs(setting, table, run, memory, means, noise, cap, seeds, progress, pulls, vertices, counts):
+def simulate_runs(
+    setting, table, run, memory, means, noise, cap, seeds, progress, pulls, vertices, counts
+):
     """Runs progress[0] to the last, as far as known vertices allow.
 
     `progress` holds the run at hand and whether it is under way; results of run i go to

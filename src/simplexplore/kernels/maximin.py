@@ -147,7 +147,7 @@ def answer_within_rows(setting, asked, memory_rows, system, price, w):
 @njit
 def mend(setting, memory_rows, system, w):
     """Make an almost feasible allocation feasible: equalities first, then lean inwards."""
-    step, inside = memory_rows[1], setting.inside
+    step, deep = memory_rows[1], setting.deep
     m = setting.limit.size
     q = setting.total.size
     for i in range(q):
@@ -166,13 +166,11 @@ def mend(setting, memory_rows, system, w):
     lean = 0.0
     for i in range(m):
         excess = row_value(setting, i, w)
-        if excess > 0.0:
-            room = -row_value(setting, i, inside)
-            lean = max(lean, excess / (excess + room) if excess + room > 0.0 else 1.0)
+        if excess > 1e-14:
+            lean = max(lean, excess / (excess - row_value(setting, i, deep)))
     if lean > 0.0:
-        lean = min(1.0, lean * (1.0 + 1e-9) + 1e-15)
         for a in range(setting.size):
-            w[a] = (1.0 - lean) * w[a] + lean * inside[a]
+            w[a] = (1.0 - lean) * w[a] + lean * deep[a]
 
 
 @njit

@@ -24,7 +24,7 @@ UNKNOWN_VERTEX = 2
 NOT_SOLVED = 3
 
 # Places in Run.integers.
-PULLS, VERTEX, ARM, STATUS, MISSING_EDGE, CAPPED, SOLVES, ITERATIONS = range(8)
+PULLS, VERTEX, ARM, WARM, STATUS, MISSING_EDGE, CAPPED, ITERATIONS = range(8)
 
 # Families with a variance function of their own.
 GAUSSIAN, BERNOULLI, POISSON = range(3)
@@ -67,6 +67,7 @@ class Setting(NamedTuple):
     total: Array
     start: Array  # multipliers of all rows that give every arm the price 1
     inside: Array  # allocation in the set whose least share is largest
+    deep: Array  # allocation strictly inside all rows
     first_arms: Indices  # arms to play once before anything else
     fixed: Array  # (K,) allocation of samplers that never change it
     levels: Array  # threshold constants by size of an edge's support

@@ -22,7 +22,12 @@ STEP = 0.7071067811865476
 def allocate(setting, table, run, memory):
     """Best response to the allocation, optimistic gains, one AdaGrad step."""
     w, squares = run.w, memory.arms[0]
-    lam, loose, y, price = memory.scratch[0], memory.scratch[1], memory.scratch[2], memory.scratch[3]
+    lam, loose, y, price = (
+        memory.scratch[0],
+        memory.scratch[1],
+        memory.scratch[2],
+        memory.scratch[3],
+    )
     vertex = run.integers[VERTEX]
     for a in range(setting.size):
         price[a] = w[a] + 1e-12
@@ -36,7 +41,9 @@ def allocate(setting, table, run, memory):
     alternative(setting, table, run, closest, price, lam)
     f = math.log(float(run.integers[PULLS]))
     for a in range(setting.size):
-        gain = optimistic(setting, run.clipped[a], run.n[a], lam[a], a, f) if run.n[a] > 0.0 else 0.0
+        gain = (
+            optimistic(setting, run.clipped[a], run.n[a], lam[a], a, f) if run.n[a] > 0.0 else 0.0
+        )
         squares[a] += gain * gain
         loose[a] = 1.0 / math.sqrt(squares[a] + 0.1)
         y[a] = w[a] + STEP * gain * loose[a]
