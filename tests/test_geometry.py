@@ -91,6 +91,11 @@ def test_edges_of_every_vertex_are_those_of_enumeration(system):
             other = tuple(x + step * d for x, d in zip(point, direction, strict=True))
             assert other in points
             assert polytope.neighbour(vertex, edges, e) == pytest.approx(floats(other), abs=1e-12)
+            adjacent = polytope.adjacent(vertex, edges, e)
+            assert exact_policy(adjacent, system.size) == other
+            # However a vertex was reached, its canonical form is the same.
+            direct = polytope.optimal_vertex(floats(outward(all_sides, other)))
+            assert polytope.canonical(direct).basis == polytope.canonical(adjacent).basis
 
 
 @HYPOTHESIS
@@ -278,10 +283,11 @@ def test_conflict_of_many_rows_is_irreducible():
 
 
 def test_larger_conflict_first_still_names_the_smallest():
-    rows = ["a <= 0.3", "b <= 0.3", "c <= 0.3", "a >= 0.4"]
-    with pytest.raises(InfeasibleError) as error:
+    # Dropping c1 first leaves a conflict of three, although one of two exists.
+    rows = ["a >= 0.4", "a <= 0.3", "b <= 0.3", "c <= 0.3"]
+    with pytest.raises(InfeasibleError, match="these 2 cannot hold together") as error:
         Polytope(Problem(["a", "b", "c"], rows))
-    assert error.value.conflict == ("c1", "c4")
+    assert error.value.conflict == ("c1", "c2")
 
 
 def test_one_row_alone_can_conflict():
