@@ -91,7 +91,8 @@ def optimal_allocation(information: Information, allowed: AllocationSet) -> Allo
     lower = lower_certificate(information, program, point)
     w, unique = _leximin(information, program, point)
     reached = time(information, program, w)
-    gap = max(reached / lower - 1.0, 0.0) if lower > 0 else np.inf
+    sound = lower > 0 and bool((w >= 0).all()) and reached > 0
+    gap = max(reached / lower - 1.0, 0.0) if sound else np.inf
     return Allocation(
         characteristic_time=reached,
         relative_gap=gap + information.rounding(),

@@ -102,7 +102,8 @@ def bound(
 
     given = None if means is None else parse_means(means)
     if plot is not None:
-        from .plots import check_plot_path, plot_bound
+        from .pages import check_plot_path
+        from .plots import plot_bound
 
         check_plot_path(plot)
     problem = Problem.from_file(file)

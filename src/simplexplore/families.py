@@ -303,8 +303,10 @@ class Poisson(Family):
         return math.isfinite(reward) and reward >= 0 and reward == int(reward)
 
     def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
-        lam = mu / (1 + s)
-        return lam, lam / (1 + s)
+        # At and below -1 any mean is too small: a domain's end must stop it.
+        room = np.maximum(1 + s, 1e-50)
+        lam = mu / room
+        return lam, lam / room
 
     def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
         return np.asarray(rng.poisson(means).astype(float))

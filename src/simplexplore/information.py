@@ -142,7 +142,7 @@ class Information:
         count = len(tilt)
         low = np.zeros(count)
         high = np.full(count, np.inf)
-        if np.isfinite(self.rewards.lowest_tilt):
+        if np.isfinite(self.rewards.lowest_tilt) and self.domain is None:
             # Tilts above lowest_tilt: gamma < lowest_tilt / tilt on arms with v < 0.
             with np.errstate(divide="ignore"):
                 limits = np.where(tilt < 0, self.rewards.lowest_tilt / tilt, np.inf)

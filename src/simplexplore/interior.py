@@ -3,9 +3,8 @@
     minimise t   subject to   F_e(w) <= t,   A w <= b,   E w = f,   w >= 0,
 
 with F_e = 1 / D_e convex. Slacks and multipliers: s and y for edges, r and l for rows, w
-itself and z for w >= 0, n for equalities. `solve` tries a fast method first and a sure one
-where that leaves a gap; both share Newton's equations, and a certificate that needs
-neither decides which answer is better.
+itself and z for w >= 0, n for equalities. `solve` tries a fast method first and slower, surer
+ones where that leaves a gap; a certificate that trusts none of them picks the answer.
 """
 
 from __future__ import annotations
@@ -22,11 +21,13 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Certified relative gap to aim at, well inside the promised 1e-8; and the gap with which
-# the fast method's answer is good enough.
+# Certified relative gap to aim at, well inside the promised 1e-8; the gap with which an
+# answer is good enough; and the one above which the last resort is tried.
 TARGET_GAP = 1e-10
 GOOD_GAP = 1e-9
+FAIR_GAP = 1e-7
 MAX_STEPS = 100
+MAX_WEIGHINGS = 300
 
 # Steps without progress after which rounding has the last word.
 PATIENCE = 6
@@ -64,6 +65,13 @@ class Program:
         broken = excess > 0
         lean = float((excess[broken] / (excess[broken] + room[broken])).max(initial=0.0))
         return (1.0 - lean) * w + lean * inside
+
+    @property
+    def is_simplex(self) -> bool:
+        """Whether nothing but the total restricts all arms."""
+        return (
+            len(self.limit) == 0 and len(self.total) == 1 and len(self.free) == self.equal.shape[1]
+        )
 
     def is_inside(self, w: Array) -> bool:
         """Whether all inequalities hold strictly."""
@@ -122,6 +130,8 @@ def lower_certificate(information: Information, program: Program, point: Point) 
     value = closest.value[program.edges]
     weight = point.unit * point.y / (value * value)
     scale = float(weight.sum())
+    if not scale > 0:
+        return 0.0
     gain = np.bincount(
         information.index[program.edges].ravel(),
         ((weight / scale)[:, None] * closest.gradient[program.edges]).ravel(),
@@ -145,16 +155,124 @@ def certified_gap(information: Information, program: Program, point: Point) -> f
 
 
 def solve(information: Information, program: Program, inside: Array) -> Point:
-    """The best feasible point that either method finds, from an allocation strictly inside."""
+    """The best feasible point that any of the methods finds, from one strictly inside."""
     newton = _Newton(information, program)
-    point = _solve_fast(newton, inside)
-    point = replace(point, w=program.made_feasible(point.w, inside))
-    gap = certified_gap(information, program, point)
-    if gap <= GOOD_GAP or not program.is_inside(inside):
-        return point
-    far = 0.01 if gap < 0.1 else 1.0
-    other = _solve_surely(newton, (1.0 - far) * point.w + far * inside, far)
-    return min(point, other, key=lambda p: certified_gap(information, program, p))
+
+    def certified(point: Point) -> tuple[float, Point]:
+        return certified_gap(information, program, point), point
+
+    best = (np.inf, newton.cold_start(inside, 1.0)[0])
+    weigh_first = program.is_simplex and information.closed_form  # then it hardly ever fails
+    if weigh_first:
+        best = certified(_solve_by_weights(newton, inside))
+        if best[0] <= GOOD_GAP:
+            return best[1]
+    fast = _solve_fast(newton, inside)
+    fast = replace(fast, w=program.made_feasible(fast.w, inside))
+    best = min(best, certified(fast), key=lambda pair: pair[0])
+    if best[0] <= GOOD_GAP or not program.is_inside(inside):
+        return best[1]
+    far = 0.01 if best[0] < 0.1 else 1.0
+    sure = _solve_surely(newton, (1.0 - far) * best[1].w + far * inside, far)
+    best = min(best, certified(sure), key=lambda pair: pair[0])
+    if best[0] > FAIR_GAP and not weigh_first:
+        weighed = _solve_by_weights(newton, inside)
+        best = min(best, certified(weighed), key=lambda pair: pair[0])
+    return best[1]
+
+
+def _solve_by_weights(newton: _Newton, start: Array) -> Point:
+    """Multiplicative steps on the edges' weights (THEORY 2.2): cheap, and monotone.
+
+    Each weight is multiplied by its edge's time; then w answers the weighted edges as well
+    as the set allows: sqrt(C) on the simplex, sqrt(C / price) within rows.
+    """
+    information, program, free = newton.information, newton.program, newton.program.free
+    unit = 1.0 / time(information, program, start)
+    rows = np.vstack([newton.above, newton.equal])
+    fixed = np.where(np.isin(np.arange(len(start)), free), 0.0, start)
+    bounds = np.concatenate(
+        [program.limit - program.above @ fixed, program.total - program.equal @ fixed]
+    )
+    signed = np.arange(len(rows)) < len(newton.above)
+    w, x = start.copy(), np.zeros(len(rows))
+    y = np.full(len(program.edges), 1.0 / len(program.edges))
+    best: tuple[float, Point] = (np.inf, newton.cold_start(start, 1.0)[0])
+    for _ in range(MAX_WEIGHINGS):
+        state = newton.at(w, unit)
+        t = float(state.time.max())
+        m = len(newton.above)
+        point = Point(
+            w=w,
+            t=t,
+            s=t - state.time,
+            r=program.limit - program.above @ w,
+            y=y,
+            l=x[:m],
+            z=np.zeros(newton.size),
+            n=x[m:],
+            unit=unit,
+        )
+        gap = certified_gap(information, program, point)
+        if gap < best[0]:
+            best = gap, point
+        if gap <= GOOD_GAP:
+            break
+        y = y * state.time
+        y = np.maximum(y / y.sum(), 1e-300)
+        asked = w[free] ** 2 * newton.pull(state, y)
+        asked = np.maximum(asked, 1e-12 * asked.max())
+        w = w.copy()
+        if program.is_simplex:
+            w[free] = np.sqrt(asked) / np.sqrt(asked).sum()
+            continue
+        x = _row_prices(asked, rows, bounds, signed, x)
+        w[free] = np.sqrt(asked / (rows.T @ x))
+        w = program.made_feasible(w, start)
+    return best[1]
+
+
+def _row_prices(asked: Array, rows: Array, bounds: Array, signed: Mask, x: Array) -> Array:
+    """Multipliers of the rows for argmin of sum asked / w: projected Newton on the dual."""
+
+    def value(x: Array) -> float:
+        price = rows.T @ x
+        if not price.min() > 0:
+            return -np.inf
+        return float(2.0 * np.sqrt(asked * price).sum() - bounds @ x)
+
+    height = value(x)
+    if height == -np.inf:
+        even = np.linalg.lstsq(rows[~signed].T, np.ones(rows.shape[1]), rcond=None)[0]
+        x = np.zeros(len(rows))
+        x[~signed] = np.sqrt(asked).sum() ** 2 * even
+        height = value(x)
+    for _ in range(50):
+        price = rows.T @ x
+        w = np.sqrt(asked / price)
+        slope = rows @ w - bounds
+        free = ~signed | (x > 0) | (slope > 0)
+        if np.abs(slope[free]).max() < 1e-12:
+            break
+        curvature = 0.5 * (rows[free] * (w / price)) @ rows[free].T
+        curvature[np.diag_indices(len(curvature))] *= 1.0 + 1e-13
+        try:
+            step = np.linalg.solve(curvature, slope[free])
+        except np.linalg.LinAlgError:
+            break
+        length = 1.0
+        while length > 1e-9:
+            trial = x.copy()
+            trial[free] += length * step
+            trial[signed] = np.maximum(trial[signed], 0.0)
+            reached = value(trial)
+            if reached >= height + 1e-4 * slope @ (trial - x) - 1e-14 * abs(height):
+                break
+            length *= 0.4
+        else:
+            break
+        x, height = trial, reached
+    return x
 
 
 def _solve_fast(newton: _Newton, start: Array) -> Point:

@@ -7,14 +7,20 @@ a thread or a notebook.
 
 from __future__ import annotations
 
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
+from .errors import SettingError
 from .words import shorten
 
 if TYPE_CHECKING:
@@ -23,8 +29,11 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
+SUFFIXES = (".pdf", ".png", ".svg")
+
 # Okabe and Ito's colours: told apart with any colour vision, and by lightness in grey.
 BLUE, ORANGE, RED, SKY = "#0072B2", "#E69F00", "#D55E00", "#56B4E9"
+GREEN, PINK = "#009E73", "#CC79A7"
 PALE_RED = "#E8B99B"
 INK, DIM, GREY, TRACK, PALE = "#222222", "#666666", "#8C8C8C", "#D9D9D9", "#EFEFEF"
 
@@ -36,6 +45,53 @@ HEADING, LINE, GUTTER = 0.5, 0.17, 0.35
 
 # Where a text may go: x, y, horizontal and vertical alignment.
 Spot = tuple[float, float, str, str]
+
+
+def check_plot_path(path: str | os.PathLike[str]) -> Path:
+    """Raise `SettingError` if no picture can be written there; write nothing."""
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        raise SettingError(
+            f"cannot draw {str(target)!r}: the name of a picture must end in one of {known}."
+        )
+    folder = target.parent
+    if not folder.is_dir():
+        raise SettingError(f"cannot write {str(target)!r}: there is no folder {str(folder)!r}.")
+    if target.is_dir():
+        raise SettingError(f"cannot write {str(target)!r}: it is a folder.")
+    if not os.access(target if target.exists() else folder, os.W_OK):
+        raise SettingError(f"cannot write {str(target)!r}: permission denied.")
+    return target
+
+
+def save_picture(draw: Callable[[], Figure], path: str | os.PathLike[str]) -> None:
+    """Draw a figure and write it to a file; its suffix chooses PNG, PDF or SVG.
+
+    The same content gives the same bytes.
+
+    Raises
+    ------
+    SettingError
+        If the suffix is unknown or the file cannot be written.
+    """
+    target = check_plot_path(path)
+    # Text stays text in vector files; no dates, so that the same content gives the same bytes.
+    style: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "simplexplore"}
+    with mpl.rc_context(style), warnings.catch_warnings():
+        # Letters that the font lacks are drawn as boxes; that is plain enough to see.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure = draw()
+        suffix = target.suffix.lower()
+        metadata: dict[str, Any] = {
+            ".png": {"Software": None},
+            ".pdf": {"CreationDate": None},
+            ".svg": {"Date": None},
+        }[suffix]
+        try:
+            figure.savefig(target, dpi=130, metadata=metadata)
+        except OSError as error:
+            raise SettingError(f"cannot write {str(target)!r}: {error.strerror}.") from error
 
 
 class Page:

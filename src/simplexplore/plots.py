@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 
 from . import triangle
 from .bound import binary_kl
-from .errors import SettingError
 from .pages import (
     BLUE,
     DIM,
@@ -30,6 +26,7 @@ from .pages import (
     TEXT,
     TRACK,
     Page,
+    save_picture,
 )
 from .words import (
     hardest_first,
@@ -56,8 +53,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-SUFFIXES = (".pdf", ".png", ".svg")
-
 SCENARIO_COLOUR = {"end-of-time": BLUE, "anytime": ORANGE}
 
 # Rows beyond these are counted in words.
@@ -67,24 +62,6 @@ MAX_ARMS, MAX_EDGES, MAX_CONSTRAINTS = 16, 12, 8
 MARGIN, HEADER = 0.3, 0.75
 ARM_ROW, BAR = 0.25, 0.25
 NAME_WIDTH, COLUMN_WIDTH, SIDE_WIDTH = 2.2, 1.55, 4.6
-
-
-def check_plot_path(path: str | os.PathLike[str]) -> Path:
-    """Raise `SettingError` if no picture can be written there; write nothing."""
-    target = Path(path)
-    if target.suffix.lower() not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        raise SettingError(
-            f"cannot draw {str(target)!r}: the name of a picture must end in one of {known}."
-        )
-    folder = target.parent
-    if not folder.is_dir():
-        raise SettingError(f"cannot write {str(target)!r}: there is no folder {str(folder)!r}.")
-    if target.is_dir():
-        raise SettingError(f"cannot write {str(target)!r}: it is a folder.")
-    if not os.access(target if target.exists() else folder, os.W_OK):
-        raise SettingError(f"cannot write {str(target)!r}: permission denied.")
-    return target
 
 
 def plot_bound(bound: Bound, path: str | os.PathLike[str]) -> None:
@@ -104,23 +81,7 @@ def plot_bound(bound: Bound, path: str | os.PathLike[str]) -> None:
     SettingError
         If the suffix is unknown or the file cannot be written.
     """
-    target = check_plot_path(path)
-    # Text stays text in vector files; no dates, so that the same bound gives the same bytes.
-    style: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "simplexplore"}
-    with mpl.rc_context(style), warnings.catch_warnings():
-        # Letters that the font lacks are drawn as boxes; that is plain enough to see.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure = bound_figure(bound)
-        suffix = target.suffix.lower()
-        metadata: dict[str, Any] = {
-            ".png": {"Software": None},
-            ".pdf": {"CreationDate": None},
-            ".svg": {"Date": None},
-        }[suffix]
-        try:
-            figure.savefig(target, dpi=130, metadata=metadata)
-        except OSError as error:
-            raise SettingError(f"cannot write {str(target)!r}: {error.strerror}.") from error
+    save_picture(lambda: bound_figure(bound), path)
 
 
 def bound_figure(bound: Bound) -> Figure:

@@ -1,4 +1,4 @@
-"""A bound in words and numbers for people: what the table and the picture both say.
+"""Bounds and results in words and numbers for people: what tables and pictures both say.
 
 Nothing here decides anything; it chooses what to show first and how to write it.
 """
@@ -15,9 +15,10 @@ import numpy.typing as npt
 from .information import Information
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .bound import Bound, Edge, ScenarioBound, Unconstrained
+    from .results import Results
 
 Array = npt.NDArray[np.float64]
 
@@ -275,3 +276,127 @@ def notes(bound: Bound) -> list[str]:
 def _listed(names: Sequence[str], limit: int = 8) -> str:
     shown = ", ".join(names[:limit])
     return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
+
+
+# ---------------------------------------------------------------------- results
+
+
+def comparable(results: Sequence[Results]) -> list[list[Results]]:
+    """Group results of one instance, scenario, delta and threshold, in the order they came."""
+    groups: dict[object, list[Results]] = {}
+    for result in results:
+        plan = result.plan
+        means = tuple(result.bound.means.tolist())
+        key = (plan.problem, plan.scenario, means, plan.delta, plan.threshold.name)
+        groups.setdefault(key, []).append(result)
+    return list(groups.values())
+
+
+def sampler_labels(results: Sequence[Results]) -> list[str]:
+    """Name results by their samplers, and by what else tells them apart."""
+    labels = [
+        f"{r.plan.sampler.name}, {r.plan.tracking}" if r.plan.tracking else r.plan.sampler.name
+        for r in results
+    ]
+    if len(set(labels)) < len(labels):
+        labels = [f"{x}, seed {r.seed}" for x, r in zip(labels, results, strict=True)]
+    return [
+        f"{label} ({labels[: i + 1].count(label)})" if labels.count(label) > 1 else label
+        for i, label in enumerate(labels)
+    ]
+
+
+def circumstances(results: Sequence[Results]) -> str:
+    """Say on which problem, and how, comparable results came about."""
+    first = results[0]
+    problem, plan = first.plan.problem, first.plan
+    runs = sorted({result.runs for result in results})
+    seeds = sorted({result.seed for result in results})
+    shown = number(runs[0]) if len(runs) == 1 else f"{number(runs[0])} to {number(runs[-1])}"
+    return (
+        f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
+        f"{problem.rewards.name} rewards, delta {plan.delta:g}, threshold {plan.threshold.name}, "
+        f"{shown} {'run' if runs == [1] else 'runs'}"
+        f"{' each' if len(results) > 1 else ''}, "
+        f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds[:5]))}"
+    )
+
+
+def standing(result: Results) -> str:
+    """Say whether the error probability is a promise."""
+    threshold, family = result.plan.threshold, result.plan.problem.rewards.name
+    if result.is_proven:
+        return (
+            f"{threshold.name} is proven for {family} rewards: a wrong answer has probability at "
+            f"most {result.plan.delta:g}, whatever the sampler."
+        )
+    return (
+        f"{threshold.name} is not proven for {family} rewards: nothing promises that wrong answers "
+        f"are rarer than delta. The threshold 'mixture' does."
+    )
+
+
+def mean_and_error(mean: float | None, stderr: float | None) -> str:
+    """Write a mean with its standard error, to the digits that make sense.
+
+    Examples
+    --------
+    >>> mean_and_error(1984.53, 21.4), mean_and_error(12.345, 0.5), mean_and_error(7.0, None)
+    ('1,985 ± 21', '12.3 ± 0.5', '7.0')
+    """
+    if mean is None:
+        return "-"
+    digits = 0 if mean >= 100 else 1
+    error = "" if stderr is None else f" ± {stderr:,.{digits}f}"
+    return f"{mean:,.{digits}f}{error}"
+
+
+def percent(share: float | None) -> str:
+    """Write a share as a percentage; only all is 100%.
+
+    Examples
+    --------
+    >>> percent(1.0), percent(0.9996), percent(0.987), percent(None)
+    ('100%', '99.9%', '98.7%', '-')
+    """
+    return "-" if share is None else f"{_rounded(share, math.floor)}%"
+
+
+def percent_between(low: float, high: float) -> str:
+    """Write an interval of shares, rounded outwards.
+
+    Examples
+    --------
+    >>> percent_between(0.98172, 1.0), percent_between(0.5, 0.98172)
+    ('98.1-100%', '50-98.2%')
+    """
+    return f"{_rounded(low, math.floor)}-{_rounded(high, math.ceil)}%"
+
+
+def _rounded(share: float, direction: Callable[[float], int]) -> str:
+    """Percents to one decimal, always up or always down; the last bit of a float does not count."""
+    return f"{direction(round(1000 * share, 9)) / 10:g}"
+
+
+def ratio(mean: float | None, lower_bound: float) -> str:
+    """Say how many times the lower bound a mean is.
+
+    Examples
+    --------
+    >>> ratio(1984.5, 774.4), ratio(10.0, math.inf)
+    ('2.56', '-')
+    """
+    if mean is None or not 0 < lower_bound < math.inf:
+        return "-"
+    return f"{mean / lower_bound:.3g}"
+
+
+def count(total: int, noun: str) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> count(1, "arm"), count(2, "arm")
+    ('1 arm', '2 arms')
+    """
+    return f"{total:,} {noun}" if total == 1 else f"{total:,} {noun}s"

@@ -37,8 +37,20 @@ from simplexplore.kernels.rng import LAYER, RATIO, _TAIL
 # Kernels own no memory, so reference counting (which costs more than the arithmetic) is off;
 # the records they pass around are wide, so calls are inlined.
 _OPTIONS = 'error_model="numpy", _nrt=False'
-# ... except into these, which are long and called from several places.
-_CALLED = ("maximin", "answer_within_rows", "project_within_rows", "multiplier", "farthest")
+# ... except to these, which are long and called from several places.
+_CALLED = {
+    "gaussian": ("maximin", "answer_within_rows", "project_within_rows"),
+    "convex": (
+        "maximin",
+        "answer_within_rows",
+        "project_within_rows",
+        "respond",
+        "alternative",
+        "optimistic",
+        "mixture_reached",
+        "poisson",
+    ),
+}
 _ENTRIES = ("simulate_runs", "begin", "observe", "advance")
 
 
@@ -96,7 +108,7 @@ def generated_text(sampler: Path, family: str, threshold: Path | None, reached: 
     for entry in _ENTRIES:
         head = f"@njit(cache=True, nogil=True, {_OPTIONS})"
         text = text.replace(f"@njit\ndef {entry}(", f"{head}\ndef {entry}(")
-    for name in _CALLED:
+    for name in _CALLED[family]:
         text = text.replace(f"@njit\ndef {name}(", f"@njit({_OPTIONS})\ndef {name}(")
     text = text.replace("@njit\n", f"@njit({_OPTIONS}, forceinline=True)\n")
     return text + "\n"

@@ -39,8 +39,9 @@ def tilted(setting, arm, mu, s):
         rate = setting.variance[arm]
         lam = mu - s * rate
     else:
-        lam = mu / (1.0 + s)
-        rate = lam / (1.0 + s)
+        room = max(1.0 + s, 1e-50)
+        lam = mu / room
+        rate = lam / room
     if lam <= setting.domain_low:
         return setting.domain_low, 0.0
     if lam >= setting.domain_high:
@@ -84,7 +85,7 @@ def multiplier(setting, table, run, edge, gap, w):
     for k in range(first, last):
         a = table.arm[k]
         weight += w[a]
-        if setting.family > BERNOULLI and table.v[k] < 0.0:
+        if setting.family > BERNOULLI and table.v[k] < 0.0 and setting.domain_high == math.inf:
             high = min(high, -w[a] / table.v[k])  # Poisson: tilts above -1
     gamma = table.root[edge] * weight
     if not (gamma > 0.0 and gamma < high):

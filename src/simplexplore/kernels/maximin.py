@@ -17,6 +17,13 @@ from .gaussian import respond
 from .linear import solve_positive
 from .records import ITERATIONS
 
+# Share of the inside that every warm start is given.
+REVIVAL = 1e-6
+
+# Steps before an allocation is used as it is, and the gap with which it is thrown away.
+MAX_ITERATIONS = 300
+HOPELESS = 1.0
+
 
 @njit
 def price_arms(setting, x, price):
@@ -222,8 +229,11 @@ def maximin(setting, table, run, memory, vertex, within, tolerance, w):
     if q[first] == 0.0:
         for edge in range(first, last):
             q[edge] = 1.0 / (last - first)
+    for a in range(setting.size):
+        # An arm at zero could not come back: steps are multiplicative in it.
+        w[a] = (1.0 - REVIVAL) * w[a] + REVIVAL * setting.inside[a]
     gap = math.inf
-    for _ in range(300):
+    for _ in range(MAX_ITERATIONS):
         longest = 0.0
         weight = 0.0
         for edge in range(first, last):
@@ -259,5 +269,14 @@ def maximin(setting, table, run, memory, vertex, within, tolerance, w):
             mend(setting, memory.rows, memory.system, w)
         else:
             for a in range(setting.size):
-                w[a] = max(math.sqrt(asked[a]) / total, 1e-12)
+                w[a] = math.sqrt(asked[a]) / total
+                if setting.inside[a] > 0.0:
+                    w[a] = max(w[a], 1e-12)
+    if not gap < HOPELESS:
+        for edge in range(first, last):
+            q[edge] = 0.0
+        for i in range(memory.rows.shape[1]):
+            memory.rows[0, i] = 0.0
+        for a in range(setting.size):
+            w[a] = setting.inside[a]
     return gap
