@@ -164,6 +164,7 @@ def test_certificate_of_a_solver_stopped_early_is_honest(name, domain, monkeypat
     for steps, (_, problem, means, true) in itertools.product((1, 2, 4, 8), pool):
         with monkeypatch.context() as patch:
             patch.setattr(interior, "MAX_STEPS", steps)
+            patch.setattr(interior, "MAX_WEIGHINGS", steps)
             try:
                 found = lower_bound(problem, means)
             except NotConvergedError:  # an honest answer, too
