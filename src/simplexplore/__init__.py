@@ -20,12 +20,18 @@ if TYPE_CHECKING:
         MeansError,
         NotConvergedError,
         ProblemError,
+        RewardError,
         SettingError,
         SimplexploreError,
         TooLargeError,
     )
+    from simplexplore.explorer import Explorer
     from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
     from simplexplore.problem import Problem
+    from simplexplore.results import Results, load_results, save_results
+    from simplexplore.runner import simulate
+    from simplexplore.samplers import SAMPLERS
+    from simplexplore.stopping import THRESHOLDS
 else:
     _HOME = {
         "Bernoulli": "families",
@@ -33,6 +39,7 @@ else:
         "Bounded": "families",
         "Constraint": "constraints",
         "ConstraintError": "errors",
+        "Explorer": "explorer",
         "Gaussian": "families",
         "InfeasibleError": "errors",
         "MeansError": "errors",
@@ -40,10 +47,17 @@ else:
         "Poisson": "families",
         "Problem": "problem",
         "ProblemError": "errors",
+        "Results": "results",
+        "RewardError": "errors",
+        "SAMPLERS": "samplers",
         "SettingError": "errors",
         "SimplexploreError": "errors",
+        "THRESHOLDS": "stopping",
         "TooLargeError": "errors",
+        "load_results": "results",
         "lower_bound": "bound",
+        "save_results": "results",
+        "simulate": "runner",
     }
 
     def __getattr__(name):
@@ -58,11 +72,14 @@ else:
 
 
 __all__ = [
+    "SAMPLERS",
+    "THRESHOLDS",
     "Bernoulli",
     "Bound",
     "Bounded",
     "Constraint",
     "ConstraintError",
+    "Explorer",
     "Gaussian",
     "InfeasibleError",
     "MeansError",
@@ -70,9 +87,14 @@ __all__ = [
     "Poisson",
     "Problem",
     "ProblemError",
+    "Results",
+    "RewardError",
     "SettingError",
     "SimplexploreError",
     "TooLargeError",
     "__version__",
+    "load_results",
     "lower_bound",
+    "save_results",
+    "simulate",
 ]

@@ -18,8 +18,10 @@ from .errors import MeansError, SettingError, SimplexploreError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
     from .problem import Problem
+    from .results import Results
 
 
 class _Commands(TyperGroup):
@@ -54,6 +56,22 @@ Plot = Annotated[
         "--plot", metavar="OUT.png", show_default=False, help="Save a picture (png, pdf or svg)."
     ),
 ]
+Means = Annotated[
+    str | None,
+    typer.Option(
+        metavar="1,0.5,...",
+        show_default=False,
+        help="Mean reward of each arm, instead of the file's.",
+    ),
+]
+Delta = Annotated[
+    float | None,
+    typer.Option(
+        metavar="D",
+        show_default=False,
+        help="Allowed probability of a wrong answer, instead of the file's.",
+    ),
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -77,22 +95,8 @@ def _options(
 @app.command()
 def bound(
     file: ProblemFile,
-    means: Annotated[
-        str | None,
-        typer.Option(
-            metavar="1,0.5,...",
-            show_default=False,
-            help="Mean reward of each arm, instead of the file's.",
-        ),
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            metavar="D",
-            show_default=False,
-            help="Allowed probability of a wrong answer, instead of the file's.",
-        ),
-    ] = None,
+    means: Means = None,
+    delta: Delta = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -122,47 +126,299 @@ def bound(
 
 
 @app.command()
+def simulate(
+    file: ProblemFile,
+    sampler: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[,NAME...]",
+            show_default=False,
+            help="ctns, cge, ptns, uniform, oracle, top-two, or a file of your own.",
+        ),
+    ],
+    runs: Annotated[int, typer.Option(metavar="N", help="Runs of each sampler.")] = 100,
+    seed: Annotated[int, typer.Option(metavar="S", help="The same seed gives the same runs.")] = 0,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="end-of-time, anytime or both, instead of the file's.",
+        ),
+    ] = None,
+    means: Means = None,
+    delta: Delta = None,
+    threshold: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="When to stop: gk16, paper, kk21, mixture (the last two are proven), or a file of "
+            "your own.",
+        ),
+    ] = "gk16",
+    tracking: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="How arms follow the allocation: cumulative, direct, sampled or focused, instead "
+            "of the sampler's own way.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="W", show_default="all cores", help="Runs at a time."),
+    ] = None,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(
+            metavar="T",
+            show_default="10,000,000",
+            help="Cap runs that have not stopped by then; they are counted.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", show_default=False, help="Save all runs in a folder, to load again."
+        ),
+    ] = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run samplers many times where the means are known: how many samples, how often right."""
+    from .pages import check_plot_path
+    from .problem import Problem
+    from .results import check_results_folder, save_results
+    from .samplers import find_sampler
+
+    given = None if means is None else parse_means(means)
+    names = parse_samplers(sampler)
+    for name in names:
+        find_sampler(name)
+    if plot is not None:
+        check_plot_path(plot)
+    if out is not None:
+        check_results_folder(out)
+    problem = Problem.from_file(file)
+    jobs = [(name, place) for place in _scenarios(scenario, problem) for name in names]
+    results = _simulate_all(
+        problem,
+        jobs,
+        runs,
+        means=given,
+        delta=delta,
+        seed=seed,
+        threshold=threshold,
+        tracking=tracking,
+        workers=workers,
+        max_steps=max_steps,
+    )
+    if out is not None:
+        save_results(results, out)
+    if plot is not None:
+        from .plots_results import plot_results
+
+        plot_results(results, plot)
+    if as_json:
+        summaries = [result.summary() for result in results]
+        typer.echo(to_json({"arms": list(problem.arms), "results": summaries}))
+    else:
+        from .tables import print_results
+
+        console = _console()
+        print_results(results, console)
+        if plot is not None:
+            console.print(f"\nPicture: {plot}")
+        if out is not None:
+            console.print(f"\nAll runs: {out} (simplexplore.load_results reads it)")
+    _exit_if_unfinished(results, jobs)
+
+
+def parse_samplers(text: str) -> list[str]:
+    """Read comma-separated names of samplers.
+
+    Examples
+    --------
+    >>> parse_samplers("ctns, top-two,./mine.py")
+    ['ctns', 'top-two', './mine.py']
+    """
+    names = [part.strip() for part in text.split(",")]
+    for name in names:
+        if not name:
+            raise SettingError(
+                f"--sampler {text!r}: a name is empty; write names separated by commas."
+            )
+        if names.count(name) > 1:
+            raise SettingError(f"--sampler {text!r}: {name!r} is named twice.")
+    return names
+
+
+def _scenarios(name: str | None, problem: "Problem") -> tuple[str, ...]:
+    """The scenarios to simulate."""
+    from .constraints import nearest
+    from .problem import SCENARIOS
+
+    if name is None:
+        return (problem.scenario,)
+    if name == "both":
+        return SCENARIOS
+    if name not in SCENARIOS:
+        known = (*SCENARIOS, "both")
+        guess = nearest(name, known)
+        hint = f" Did you mean {guess!r}?" if guess else ""
+        raise SettingError(f"there is no scenario {name!r}.{hint} Known: {', '.join(known)}.")
+    return (name,)
+
+
+def _simulate_all(
+    problem: "Problem", jobs: list[tuple[str, str]], runs: int, **settings: Any
+) -> "list[Results]":
+    """Simulate samplers one after the other; Ctrl-C keeps the runs that are finished."""
+    from .runner import simulate as run
+
+    results: list[Results] = []
+    with _progress() as bars:
+        for number, (name, scenario) in enumerate(jobs, 1):
+            place = f"{number}/{len(jobs)} " if len(jobs) > 1 else ""
+            task = bars.add_task(f"{place}{name}, {scenario}", total=runs)
+
+            def show(done: int, total: int, task: Any = task) -> None:
+                bars.update(task, completed=done, total=total)
+
+            try:
+                result = run(
+                    problem, sampler=name, scenario=scenario, runs=runs, progress=show, **settings
+                )
+            except KeyboardInterrupt:
+                break
+            if result.runs:
+                results.append(result)
+            if result.runs < result.runs_asked:
+                break
+    if not results:
+        raise KeyboardInterrupt
+    return results
+
+
+def _exit_if_unfinished(results: "list[Results]", jobs: list[tuple[str, str]]) -> None:
+    """Say what is missing after an interruption, and leave."""
+    last = results[-1]
+    parts = []
+    if last.runs < last.runs_asked:
+        parts.append(
+            f"{last.runs_asked - last.runs} of {last.runs_asked} runs of "
+            f"{last.plan.sampler.name}, {last.plan.scenario}, are missing"
+        )
+    if left := jobs[len(results) :]:
+        parts.append(f"not simulated: {'; '.join(f'{name}, {place}' for name, place in left)}")
+    if parts:
+        typer.echo(f"Interrupted: {'; '.join(parts)}.", err=True)
+        raise typer.Exit(130)
+
+
+def _progress() -> "Progress":
+    """Bars with the estimated time left, on the error stream; none unless that is a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs,"),
+        TimeElapsedColumn(),
+        TextColumn("so far,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+# What the demo simulates: enough runs to see a difference, few enough not to wait.
+DEMO_SAMPLERS = ("ctns", "cge", "top-two", "uniform")
+DEMO_RUNS = 400
+
+
+@app.command()
 def demo(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for what the demo makes.")
     ] = Path("demo-output"),
     as_json: AsJson = False,
 ) -> None:
-    """Take a short tour: a small problem, its bound, a picture."""
+    """Take a short tour: a small problem, its bound, a simulation of four samplers."""
     from .bound import lower_bound
     from .plots import plot_bound
-    from .tables import print_bound
+    from .plots_results import plot_results
+    from .tables import print_bound, print_results
 
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingError(f"cannot make the folder {str(out)!r}: {error.strerror}.") from None
     problem = star()
-    file, picture = out / "star.toml", out / "star.png"
+    file, picture, comparison = out / "star.toml", out / "star.png", out / "samplers.png"
     problem.to_file(file)
     result = lower_bound(problem)
     plot_bound(result, picture)
+    jobs = [(name, problem.scenario) for name in DEMO_SAMPLERS]
     if as_json:
-        report = {"problem": str(file), "picture": str(picture), "bound": result.to_dict()}
+        results = _simulate_all(problem, jobs, DEMO_RUNS)
+        plot_results(results, comparison)
+        report = {
+            "problem": str(file),
+            "picture": str(picture),
+            "bound": result.to_dict(),
+            "results_picture": str(comparison),
+            "results": [r.summary() for r in results],
+        }
         typer.echo(to_json(report))
+        _exit_if_unfinished(results, jobs)
         return
     console = _console()
-    console.print("A problem, as you would write it in a file:", style="bold")
-    console.print()
-    console.print(file.read_text(encoding="utf-8"), style="dim")
-    console.print("What is known about it before a single sample is taken:", style="bold")
-    console.print()
+
+    def say(text: str, style: str | None = None) -> None:
+        # Long lines are left to the terminal, so that a command can be pasted.
+        console.print(text, style=style, soft_wrap=True)
+
+    say("A problem, as you would write it in a file:\n", "bold")
+    say(file.read_text(encoding="utf-8"), "dim")
+    say("What is known about it before a single sample is taken:\n", "bold")
     print_bound(result, console)
-    console.print()
-    console.print(f"A picture of this is in {picture}.")
-    console.print("What to try next:", style="bold")
+    say(f"\nA picture of this is in {picture}.\n")
+    say(
+        f"Four samplers that do not know the means, {DEMO_RUNS} times each (the first time on a "
+        "machine, each is compiled first):\n",
+        "bold",
+    )
+    results = _simulate_all(problem, jobs, DEMO_RUNS)
+    print_results(results, console)
+    plot_results(results, comparison)
+    say(f"\nA picture of this is in {comparison}.\n")
     program = "simplexplore" if shutil.which("simplexplore") else sys.argv[0]
-    console.print("  e nearly as good as d: how much harder does it get?")
-    console.print(f"    {program} bound {file} --means 1,0.5,0.4,0.95,0.9")
-    console.print("  ten times surer:")
-    console.print(f"    {program} bound {file} --delta 0.01")
-    console.print(f"  your own limits: edit {file}, then")
-    console.print(f"    {program} bound {file} --plot {out / 'mine.png'}")
+    say("What to try next:", "bold")
+    say("  e nearly as good as d: how much harder does it get?")
+    say(f"    {program} bound {file} --means 1,0.5,0.4,0.95,0.9")
+    say("  a threshold that is proven: what does the promise cost?")
+    say(f"    {program} simulate {file} --sampler top-two --threshold mixture")
+    say("  all samplers, both scenarios, 1000 runs each, with a picture:")
+    say(
+        f"    {program} simulate {file} --sampler ctns,cge,ptns,uniform,oracle,top-two "
+        f"--scenario both --runs 1000 --plot {out / 'all.png'}"
+    )
+    say(f"  your own limits: edit {file}, then")
+    say(f"    {program} bound {file} --plot {out / 'mine.png'}")
+    _exit_if_unfinished(results, jobs)
 
 
 def star() -> "Problem":

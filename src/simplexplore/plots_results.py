@@ -80,7 +80,7 @@ ROW, AXIS, COLUMN_HEAD, ARM_ROW = 0.48, 0.3, 0.25, 0.23
 LEGEND = "shape: all runs; bar: middle half; line: 5% to 95%; diamond: mean; dot: longest run"
 
 # Times are drawn on a logarithmic scale when the longest is so many times the least mean.
-LOGARITHMIC = 15.0
+LOGARITHMIC = 10.0
 
 # Points of a density, and how many runs it is made of at most (quantiles stand for more).
 DENSITY_POINTS, DENSITY_RUNS = 160, 1000
@@ -507,6 +507,6 @@ def _mark(page: Page, axes: Axes, place: float, rows: int, words: str) -> None:
     )
     box = page.extent(label)
     if box.x0 < axes.bbox.x0:
-        label.set_ha("left")
+        label.set_horizontalalignment("left")
     elif box.x1 > axes.bbox.x1:
-        label.set_ha("right")
+        label.set_horizontalalignment("right")

@@ -229,7 +229,7 @@ def _comparison(group: Sequence[Results]) -> Table:
 
 def _realised_use(group: Sequence[Results]) -> Table:
     """What the samples used of each constraint, the tightest if there are many."""
-    table = _table("Mean use of each constraint by the samples taken")
+    table = _table("Mean use by the samples taken")
     table.add_column("constraint", overflow="ellipsis", no_wrap=True)
     table.add_column("limit", no_wrap=True)
     for label in sampler_labels(group):
