@@ -27,7 +27,7 @@ TARGET_GAP = 1e-10
 GOOD_GAP = 1e-9
 FAIR_GAP = 1e-7
 MAX_STEPS = 100
-MAX_WEIGHINGS = 300
+MAX_WEIGHINGS = 2000
 
 # Steps without progress after which rounding has the last word.
 PATIENCE = 6
@@ -198,7 +198,7 @@ def _solve_by_weights(newton: _Newton, start: Array) -> Point:
     w, x = start.copy(), np.zeros(len(rows))
     y = np.full(len(program.edges), 1.0 / len(program.edges))
     best: tuple[float, Point] = (np.inf, newton.cold_start(start, 1.0)[0])
-    for _ in range(MAX_WEIGHINGS):
+    for _ in range(MAX_WEIGHINGS if program.is_simplex else MAX_WEIGHINGS // 4):
         state = newton.at(w, unit)
         t = float(state.time.max())
         m = len(newton.above)
@@ -221,7 +221,9 @@ def _solve_by_weights(newton: _Newton, start: Array) -> Point:
         y = y * state.time
         y = np.maximum(y / y.sum(), 1e-300)
         asked = w[free] ** 2 * newton.pull(state, y)
-        asked = np.maximum(asked, 1e-12 * asked.max())
+        # Arms that nobody asks for keep a trace: on the simplex no more than rounding, within
+        # rows enough for Newton's method on their prices.
+        asked = np.maximum(asked, (1e-26 if program.is_simplex else 1e-12) * asked.max())
         w = w.copy()
         if program.is_simplex:
             w[free] = np.sqrt(asked) / np.sqrt(asked).sum()
