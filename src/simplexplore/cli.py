@@ -275,8 +275,14 @@ def _simulate_all(
     problem: "Problem", jobs: list[tuple[str, str]], runs: int, **settings: Any
 ) -> "list[Results]":
     """Simulate samplers one after the other; Ctrl-C keeps the runs that are finished."""
+    from numba.core.errors import NumbaError
+
+    from .compiling import compile_ahead, explained
     from .runner import simulate as run
 
+    rule = settings.get("threshold", "gk16")
+    if len(dict(jobs)) > 1 and _is_sound(problem, runs, settings):
+        compile_ahead(list(dict(jobs)), problem.rewards, rule)
     results: list[Results] = []
     with _progress() as bars:
         for number, (name, scenario) in enumerate(jobs, 1):
@@ -292,6 +298,8 @@ def _simulate_all(
                 )
             except KeyboardInterrupt:
                 break
+            except NumbaError as error:
+                raise explained(error, f"{name} with threshold {rule}") from error
             if result.runs:
                 results.append(result)
             if result.runs < result.runs_asked:
@@ -299,6 +307,21 @@ def _simulate_all(
     if not results:
         raise KeyboardInterrupt
     return results
+
+
+def _is_sound(problem: "Problem", runs: int, settings: dict[str, Any]) -> bool:
+    """Whether nothing is wrong that the first simulation would refuse before it compiles."""
+    from .bound import lower_bound
+    from .samplers import TRACKINGS
+
+    bound = lower_bound(problem, settings.get("means"), settings.get("delta"))
+    counts = [runs, settings.get("workers", 1), settings.get("max_steps", 1)]
+    return (
+        min(counts) >= 1
+        and settings.get("seed", 0) >= 0
+        and settings.get("tracking") in (None, *TRACKINGS)
+        and not (bound.ties and settings.get("max_steps") is None)
+    )
 
 
 def _exit_if_unfinished(results: "list[Results]", jobs: list[tuple[str, str]]) -> None:

@@ -199,7 +199,7 @@ def _comparison(group: Sequence[Results]) -> Table:
     scenario, least = group[0].plan.scenario, group[0].lower_bound
     table = _table(f"Samples until stopping, {scenario} (lower bound: {number(least)})")
     table.add_column("sampler", overflow="fold")
-    for heading in ("mean", "median", "95%", "x bound", "correct", "us/step"):
+    for heading in ("mean", "median", "95%", "/bound", "correct", "us/step"):
         table.add_column(heading, justify="right", no_wrap=True)
     with_capped = any(result.capped.any() for result in group)
     if with_capped:
@@ -220,7 +220,7 @@ def _comparison(group: Sequence[Results]) -> Table:
             f"{times['median']:,.0f}",
             f"{times['q95']:,.0f}",
             ratio(times["mean"], least),
-            f"{percent(right['fraction'])} ({percent_between(right['low'], right['high'])})",
+            f"{percent(right['fraction'])} ({percent_between(right['low'], right['high'])[:-1]})",
             f"{speed:.2g}" if speed < 100 else f"{speed:,.0f}",
         ]
         table.add_row(*row, *([f"{summary['capped']:,}"] if with_capped else []))

@@ -24,6 +24,9 @@ REVIVAL = 1e-6
 MAX_ITERATIONS = 300
 HOPELESS = 1.0
 
+# Less information than this per sample is a tie spoilt by rounding.
+TIED = 1e-16
+
 
 @njit
 def price_arms(setting, x, price):
@@ -214,6 +217,12 @@ def most_gain(setting, memory, within, gain, price):
 
 
 @njit
+def forget_prices(memory):
+    for i in range(memory.rows.shape[1]):
+        memory.rows[0, i] = 0.0
+
+
+@njit
 def maximin(setting, table, run, memory, vertex, within, tolerance, w):
     """Improve w and the weights of a vertex's edges until the certified gap is small.
 
@@ -236,17 +245,25 @@ def maximin(setting, table, run, memory, vertex, within, tolerance, w):
     for _ in range(MAX_ITERATIONS):
         longest = 0.0
         weight = 0.0
+        mean_time = 0.0
         for edge in range(first, last):
             value = respond(setting, table, run, edge, base, w)
-            if not value > 0.0:
+            if not value > TIED:
                 return math.inf
             time = 1.0 / value
             run.time[edge - first] = time
             longest = max(longest, time)
             weight += q[edge] * time * time
+            mean_time += q[edge] * time
         spread_gain(setting, table, run, q, first, last, base, gain)
         run.integers[ITERATIONS] += 1
-        gap = longest * most_gain(setting, memory, within, gain, price) / weight - 1.0
+        best = most_gain(setting, memory, within, gain, price)
+        if not best >= (1.0 - 1e-9) * mean_time:
+            # No bound can be below the present allocation's gain: the prices lost their
+            # digits, as they may when times jump by orders of magnitude.
+            forget_prices(memory)
+            best = most_gain(setting, memory, within, gain, price)
+        gap = longest * best / weight - 1.0
         if gap <= tolerance:
             break
         total = 0.0
@@ -265,7 +282,9 @@ def maximin(setting, table, run, memory, vertex, within, tolerance, w):
                 # Arms that nobody asks for keep a trace, so that they stay inside.
                 if setting.inside[a] > 0.0:
                     asked[a] = max(asked[a], 1e-10 * total * total)
-            answer_within_rows(setting, asked, memory.rows, memory.system, price, w)
+            if not answer_within_rows(setting, asked, memory.rows, memory.system, price, w):
+                forget_prices(memory)
+                answer_within_rows(setting, asked, memory.rows, memory.system, price, w)
             mend(setting, memory.rows, memory.system, w)
         else:
             for a in range(setting.size):
@@ -275,8 +294,7 @@ def maximin(setting, table, run, memory, vertex, within, tolerance, w):
     if not gap < HOPELESS:
         for edge in range(first, last):
             q[edge] = 0.0
-        for i in range(memory.rows.shape[1]):
-            memory.rows[0, i] = 0.0
+        forget_prices(memory)
         for a in range(setting.size):
             w[a] = setting.inside[a]
     return gap

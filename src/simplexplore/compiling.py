@@ -1,0 +1,103 @@
+"""Compiling several samplers side by side, and saying in plain words why one does not compile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+
+from .engine import Engine, Plan, streams
+from .errors import SettingError
+from .families import Bernoulli, Family, Gaussian
+from .kernels.build import build
+from .problem import Problem
+from .samplers import find_sampler
+from .stopping import find_threshold
+
+# A compiler takes a few hundred megabytes.
+MAX_PROCESSES = 4
+
+
+def compile_ahead(samplers: Sequence[str], rewards: Family, threshold: str) -> None:
+    """Compile what several samplers need and the cache lacks, in processes of their own.
+
+    Numba compiles one function at a time in each process. What does not compile is left for
+    the run that needs it to complain about.
+    """
+    closed_form = isinstance(rewards, Gaussian) and rewards.domain is None
+    rule = find_threshold(threshold)
+    missing = {}
+    for name in samplers:
+        file = find_sampler(name).file
+        module = build(file, "gaussian" if closed_form else "convex", rule.file, rule.function)
+        if not module.is_cached:
+            missing[module] = name
+    if len(missing) < 2 or (os.cpu_count() or 1) < 2:
+        return  # each is compiled, and announced, where it is first used
+    names = ", ".join(missing.values())
+    sys.stderr.write(f"compiling {names} (once on this machine) ...\n")
+    sys.stderr.flush()
+    count = min(len(missing), os.cpu_count() or 1, MAX_PROCESSES)
+    # Ctrl-C reaches the children too; they end without a word.
+    pool = ProcessPoolExecutor(count, get_context("spawn"), signal.signal, _ENDED_QUIETLY)
+    with pool:
+        try:
+            made = [
+                pool.submit(_compile, name, closed_form, threshold) for name in missing.values()
+            ]
+            for module, future in zip(missing, made, strict=True):
+                with contextlib.suppress(Exception):
+                    future.result()
+                    module.is_cached = True
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+_ENDED_QUIETLY = (signal.SIGINT, signal.SIG_DFL)
+
+
+def _compile(sampler: str, closed_form: bool, threshold: str) -> None:
+    """Fill the cache: two steps on the smallest problem there is."""
+    chosen = find_sampler(sampler)
+    problem = Problem(2, rewards=Gaussian() if closed_form else Bernoulli())
+    plan = Plan(
+        problem=problem,
+        sampler=chosen,
+        threshold=find_threshold(threshold),
+        delta=problem.delta,
+        scenario=problem.scenario,
+        allocation=(0.5, 0.5) if chosen.needs_truth else None,
+    )
+    means, noise = np.array([0.4, 0.6]), np.ones(2)
+    Engine(plan).simulate(means, noise, streams(0, range(1)), 2)
+
+
+def explained(error: Exception, name: str) -> SettingError:
+    """What numba says about a sampler or threshold, in one line that names the trouble."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    # Records are written out field by field; their names say enough.
+    text = re.sub(r"array\([^()]*\)", "array", text)
+    for record in ("Table", "Run", "Memory", "Setting"):
+        text = re.sub(rf"{record}\([^()]*\)", record, text)
+    lines = text.splitlines()
+    reasons = [line.strip() for line in lines if not line.startswith("Failed in nopython")]
+    reason = next((line for line in reasons if line), type(error).__name__).rstrip(":.")
+    # Numba points at a line of source with a caret below it.
+    pointed = [
+        before.strip()
+        for before, line in zip(lines, lines[1:], strict=False)
+        if line.strip() == "^"
+    ]
+    place = f", at '{pointed[0]}'" if pointed else ""
+    hint = ""
+    if "Only accept returning of array passed" in text:
+        hint = " Compiled code makes no arrays: use memory.scratch."
+    return SettingError(f"{name} does not compile: {reason}{place}.{hint}")
