@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -10,8 +11,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-
-import numpy as np
 
 from .engine import Engine, Plan, streams
 from .errors import SettingError
@@ -76,8 +75,8 @@ def _compile(sampler: str, closed_form: bool, threshold: str) -> None:
         scenario=problem.scenario,
         allocation=(0.5, 0.5) if chosen.needs_truth else None,
     )
-    means, noise = np.array([0.4, 0.6]), np.ones(2)
-    Engine(plan).simulate(means, noise, streams(0, range(1)), 2)
+    means = problem.check_means([0.4, 0.6])
+    Engine(plan).simulate(means, problem.rewards.sigmas(2), streams(0, range(1)), 2)
 
 
 def explained(error: Exception, name: str) -> SettingError:
@@ -91,11 +90,7 @@ def explained(error: Exception, name: str) -> SettingError:
     reasons = [line.strip() for line in lines if not line.startswith("Failed in nopython")]
     reason = next((line for line in reasons if line), type(error).__name__).rstrip(":.")
     # Numba points at a line of source with a caret below it.
-    pointed = [
-        before.strip()
-        for before, line in zip(lines, lines[1:], strict=False)
-        if line.strip() == "^"
-    ]
+    pointed = [before.strip() for before, line in itertools.pairwise(lines) if line.strip() == "^"]
     place = f", at '{pointed[0]}'" if pointed else ""
     hint = ""
     if "Only accept returning of array passed" in text:

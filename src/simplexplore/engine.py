@@ -6,9 +6,7 @@ exploration logic of its own.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -184,7 +182,9 @@ class Engine:
         )
         return w
 
-    def _make_arrays(self, old: tuple[Table, Run, Memory] | None = None) -> tuple[Any, Any, Any]:
+    def _make_arrays(
+        self, old: tuple[Table, Run, Memory] | None = None
+    ) -> tuple[Table, Run, Memory]:
         """Arrays as large as the table needs, with the contents of the old ones."""
         setting, sampler = self._setting, self.plan.sampler
         table = self.table.arrays()
@@ -243,7 +243,6 @@ class Engine:
         """Say on stderr that compilation is under way, if it is."""
         text = self.announcement
         if text is not None:
-            print(text, file=sys.stderr, flush=True)
             self._module.is_cached = True
 
     # ------------------------------------------------------------------ one run, step by step

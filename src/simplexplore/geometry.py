@@ -200,14 +200,14 @@ class Polytope:
         form, direction = self.form, edges.exact(e)
         step = min(-vertex.shares[a] / x for a, x in direction.items() if x < 0)
         slacks = {}
-        for i in form.rows:
+        for i in form.rows.tolist():
             if not form.live[self.size + i]:
                 continue
             change = sum((form.entry(i, a) * x for a, x in direction.items()), Fraction(0))
             used = sum((form.entry(i, a) * x for a, x in vertex.shares.items()), Fraction(0))
-            slacks[int(i)] = (form.exact_bound[i] - used, change)
+            slacks[i] = (form.exact_bound[i] - used, change)
             if change > 0:
-                step = min(step, slacks[int(i)][0] / change)
+                step = min(step, slacks[i][0] / change)
         arms = {**dict.fromkeys(direction, Fraction(0)), **vertex.shares}
         positive = [a for a, x in arms.items() if x + step * direction.get(a, 0) > 0]
         positive += [self.size + i for i, (room, change) in slacks.items() if room > step * change]

@@ -15,9 +15,9 @@ import importlib.util
 import os
 import sys
 import tempfile
-import types
 from functools import cache
 from pathlib import Path
+from typing import Any, Protocol, cast
 
 from ..errors import SettingError
 
@@ -76,7 +76,7 @@ def _functions(path: Path) -> str:
         tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     except SyntaxError as error:
         raise SettingError(f"{path}, line {error.lineno}: {error.msg}.") from None
-    kept = [
+    kept: list[ast.stmt] = [
         node
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.Assign) and not _is_private_setup(node)
@@ -114,9 +114,21 @@ def generated_text(sampler: Path, family: str, threshold: Path | None, reached: 
     return text + "\n"
 
 
+class Kernels(Protocol):
+    """What a generated module offers; compilation happens at the first call of each."""
+
+    is_cached: bool  # whether machine code is on disk already
+
+    def begin(self, *records: Any) -> None: ...
+    def observe(self, *records: Any) -> None: ...
+    def advance(self, *records: Any) -> int: ...
+    def simulate_runs(self, *records: Any) -> int: ...
+    def project_within_rows(self, *records: Any) -> bool: ...
+
+
 @cache
-def build(sampler: Path, family: str, threshold: Path | None, reached: str) -> types.ModuleType:
-    """Import the module for a run; compilation happens at its first call."""
+def build(sampler: Path, family: str, threshold: Path | None, reached: str) -> Kernels:
+    """The compiled functions for a run."""
     text = generated_text(sampler, family, threshold, reached)
     key = hashlib.sha256(text.encode()).hexdigest()[:20]
     name = f"simplexplore_kernel_{key}"
@@ -127,9 +139,11 @@ def build(sampler: Path, family: str, threshold: Path | None, reached: str) -> t
         aside.write_text(text, encoding="utf-8")
         aside.replace(path)
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    module.is_cached = any((path.parent / "__pycache__").glob(f"{name}.simulate_runs-*.nbi"))  # type: ignore[attr-defined]
-    return module
+    kernels = cast(Kernels, module)
+    kernels.is_cached = any((path.parent / "__pycache__").glob(f"{name}.simulate_runs-*.nbi"))
+    return kernels

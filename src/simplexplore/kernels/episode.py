@@ -11,6 +11,7 @@ import math
 
 from numba import njit
 
+from ..samplers.uniform import allocate
 from .gaussian import draw, refresh, touch
 from .records import (
     ARM,
@@ -24,9 +25,8 @@ from .records import (
     VERTEX,
     WARM,
 )
-from .tracking import track
 from .thresholds import gk16 as reached
-from ..samplers.uniform import allocate
+from .tracking import track
 
 # Running sums are recomputed this often against drift; a power of two.
 REFRESH = 1024

@@ -60,6 +60,7 @@ def row_value(setting, i, w):
 
 @njit
 def row_entry(setting, i, a):
+    """Coefficient of an arm in row i, inequalities first."""
     m = setting.limit.size
     return setting.above[i, a] if i < m else setting.equal[i - m, a]
 
@@ -218,6 +219,7 @@ def most_gain(setting, memory, within, gain, price):
 
 @njit
 def forget_prices(memory):
+    """Start the next solution from a price that is the same for all arms."""
     for i in range(memory.rows.shape[1]):
         memory.rows[0, i] = 0.0
 
