@@ -1,0 +1,182 @@
+"""Random numbers: the words of xoshiro256++, and the laws made from them.
+
+Statistical tests have fixed seeds; each would fail for less than one seed in a million if
+the law were right.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from numba import njit
+from scipy import stats
+
+from simplexplore.engine import streams
+from simplexplore.kernels import rng
+
+MASK = 2**64 - 1
+RARE = 1e-6
+
+
+def reference_words(state, count):
+    """xoshiro256++ as published (Blackman & Vigna), in Python's integers."""
+    s = [int(x) for x in state]
+
+    def rotate(x, k):
+        return ((x << k) | (x >> (64 - k))) & MASK
+
+    words = []
+    for _ in range(count):
+        words.append((rotate((s[0] + s[3]) & MASK, 23) + s[0]) & MASK)
+        t = (s[1] << 17) & MASK
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= t
+        s[3] = rotate(s[3], 45)
+    return words, s
+
+
+@njit
+def fill_words(state, out):
+    for i in range(out.size):
+        out[i] = rng.next_word(state)
+
+
+@njit
+def fill_uniform(state, out):
+    for i in range(out.size):
+        out[i] = rng.uniform(state)
+
+
+@njit
+def fill_normal(state, out):
+    for i in range(out.size):
+        out[i] = rng.normal(state)
+
+
+@njit
+def fill_poisson(state, mean, out):
+    for i in range(out.size):
+        out[i] = rng.poisson(state, mean)
+
+
+def state_of(seed):
+    return streams(seed, range(1))[0, 0].copy()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [(1, 2, 3, 4), (MASK, MASK, MASK, MASK), (0, 0, 0, 1), tuple(state_of(7).tolist())],
+)
+def test_words_are_those_of_xoshiro(state):
+    compiled = np.array(state, dtype=np.uint64)
+    out = np.zeros(1000, dtype=np.uint64)
+    fill_words(compiled, out)
+    words, end = reference_words(state, 1000)
+    assert out.tolist() == words
+    assert compiled.tolist() == end
+
+
+def test_first_words_as_published():
+    # The first outputs for the state 1, 2, 3, 4: the test vector of the rand_xoshiro crate.
+    out = np.zeros(4, dtype=np.uint64)
+    fill_words(np.array([1, 2, 3, 4], dtype=np.uint64), out)
+    assert out.tolist() == [41943041, 58720359, 3588806011781223, 3591011842654386]
+
+
+def test_uniform_has_53_bits_of_a_word():
+    out = np.zeros(1000)
+    fill_uniform(state_of(1), out)
+    words, _ = reference_words(state_of(1), 1000)
+    assert out.tolist() == [(word >> 11) / 2**53 for word in words]
+    assert out.min() >= 0
+    assert out.max() < 1
+
+
+def test_uniform_law():
+    out = np.zeros(1_000_000)
+    fill_uniform(state_of(2), out)
+    assert stats.kstest(out, "uniform").pvalue > RARE
+    assert abs(out.mean() - 0.5) < 5 / math.sqrt(12 * out.size)
+
+
+@pytest.fixture(scope="module")
+def normals():
+    out = np.zeros(4_000_000)
+    fill_normal(state_of(3), out)
+    return out
+
+
+def test_normal_law(normals):
+    assert stats.kstest(normals[:1_000_000], "norm").pvalue > RARE
+    # Layers meet at these points; as many fall between two as the law says.
+    edges = np.unique(np.concatenate([-rng.LAYER[1:], rng.LAYER[1:]]))
+    seen, _ = np.histogram(normals, edges)
+    expected = normals.size * np.diff(stats.norm.cdf(edges))
+    outside = normals.size - seen.sum()
+    seen = np.append(seen, outside)
+    expected = np.append(expected, normals.size - expected.sum())
+    assert stats.chisquare(seen, expected).pvalue > RARE
+
+
+def test_normal_moments(normals):
+    # Moment k has variance (m_2k - m_k^2) / n; five standard errors.
+    for k, value in ((1, 0), (2, 1), (3, 0), (4, 3), (6, 15)):
+        spread = stats.norm.moment(2 * k) - value**2
+        assert abs(np.mean(normals**k) - value) < 5 * math.sqrt(spread / normals.size)
+
+
+def test_normal_tail(normals):
+    beyond = np.abs(normals[np.abs(normals) > rng._TAIL])
+    chance = 2 * stats.norm.sf(rng._TAIL)
+    assert abs(beyond.size - chance * normals.size) < 5 * math.sqrt(chance * normals.size)
+    conditional = stats.truncnorm(rng._TAIL, math.inf)
+    assert stats.kstest(beyond, conditional.cdf).pvalue > RARE
+
+
+def test_normals_do_not_remember(normals):
+    x = normals[:1_000_000]
+    for lag in (1, 2, 5):
+        assert abs(np.mean(x[lag:] * x[:-lag])) < 5 / math.sqrt(x.size)
+
+
+@pytest.mark.parametrize("mean", [0.01, 0.7, 9.99, 10.0, 25.0])
+def test_poisson_law(mean):
+    out = np.zeros(200_000)
+    fill_poisson(state_of(4), mean, out)
+    assert (out == np.floor(out)).all()
+    assert out.min() >= 0
+    low, high = (int(stats.poisson.ppf(q, mean)) for q in (1e-3, 1 - 1e-3))
+    seen = np.array([(out <= low).sum(), *((out == k).sum() for k in range(low + 1, high))])
+    law = np.array([stats.poisson.cdf(low, mean), *stats.poisson.pmf(range(low + 1, high), mean)])
+    seen = np.append(seen, out.size - seen.sum())
+    law = np.append(law, 1 - law.sum())
+    assert stats.chisquare(seen, out.size * law).pvalue > RARE
+    assert abs(out.mean() - mean) < 5 * math.sqrt(mean / out.size)
+
+
+def test_streams_differ_between_runs_and_purposes():
+    words = streams(11, range(100))
+    assert words.shape == (100, 2, 4)
+    assert len({tuple(w) for w in words.reshape(-1, 4).tolist()}) == 200
+    assert (words.reshape(-1, 4) != 0).any(axis=1).all()  # all zero would never move
+    assert not (streams(12, range(100)) == words).any()
+
+
+def test_streams_depend_on_the_run_alone():
+    words = streams(11, range(20))
+    assert (streams(11, range(20)) == words).all()
+    assert (streams(11, range(7, 9)) == words[7:9]).all()
+    assert streams(11, range(0)).shape == (0, 2, 4)
+
+
+def test_neighbouring_streams_are_independent():
+    # 50 pairs of neighbouring runs, correlations of 20,000 uniform numbers each.
+    draws = np.zeros((51, 20_000))
+    for i, words in enumerate(streams(5, range(51))):
+        fill_uniform(words[0].copy(), draws[i])
+    centred = (draws - 0.5) * math.sqrt(12)
+    correlations = (centred[1:] * centred[:-1]).mean(axis=1) * math.sqrt(draws.shape[1])
+    assert np.abs(correlations).max() < stats.norm.isf(RARE / 2 / 50)

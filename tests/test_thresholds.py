@@ -1,0 +1,336 @@
+"""Thresholds: levels against the table of THEORY 1.4, through the compiled functions."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simplexplore as sx
+from simplexplore.engine import Engine, Plan
+from simplexplore.errors import SettingError
+from simplexplore.families import Bernoulli, Gaussian, Poisson
+from simplexplore.geometry import Polytope
+from simplexplore.kernels.records import PULLS
+from simplexplore.problem import Problem
+from simplexplore.samplers import find_sampler
+from simplexplore.stopping import (
+    THRESHOLDS,
+    _exponential_level,
+    _gaussian_level,
+    find_threshold,
+    kk21_levels,
+)
+from simplexplore.vertices import VertexTable
+
+TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
+
+# min(supports of edges, vertices - 1), counted by an independent program.
+UNION = {
+    "exp1": 6,
+    "exp2": 6,
+    "ptns8": 19,
+    "gauss_app1": 23,
+    "gauss_app2": 12,
+    "bern_app1": 17,
+    "bern_app2": 11,
+    "imdb_sigma1.33": 73,
+}
+
+
+def engine_of(name, threshold, delta, rewards=None):
+    truth = TRUTH[name]
+    problem = Problem(len(truth["mu"]), (truth["B"], truth["c"]), rewards or Gaussian(1.0))
+    return Engine(
+        Plan(
+            problem=problem,
+            sampler=find_sampler("uniform"),
+            threshold=find_threshold(threshold),
+            delta=delta,
+            scenario="end-of-time",
+        )
+    )
+
+
+def edge_with(engine, support):
+    """Number of an edge whose support has that many arms; all vertices are looked at."""
+    engine.table.explore()
+    engine._arrays = engine._make_arrays()
+    table = engine._arrays[0]
+    sizes = np.diff(table.first_entry)
+    return int(np.flatnonzero(sizes == support)[0])
+
+
+def prepare(engine, n, pulls=None):
+    _, run, _ = engine._arrays
+    run.n[:] = n
+    run.mean[:] = run.clipped[:] = 0.5
+    run.integers[PULLS] = round(run.n.sum()) if pulls is None else pulls
+
+
+def level(engine, edge):
+    """The least statistic that is enough, by bisection on the compiled answer."""
+    table, run, _ = engine._arrays
+
+    def enough(statistic):
+        return engine._module.reached(engine._setting, table, run, edge, statistic)
+
+    low, high = 0.0, 1000.0
+    assert not enough(low)
+    assert enough(high)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def mixture_level(engine, edge):
+    """The same for Gaussian mixtures, which read the means: push them apart."""
+    table, run, _ = engine._arrays
+    entries = range(table.first_entry[edge], table.first_entry[edge + 1])
+    arms = [int(table.arm[k]) for k in entries]
+    v = np.array([table.v[k] for k in entries])
+    spread = float((v**2 / run.n[arms]).sum())
+
+    def enough(gap):
+        run.clipped[:] = 0.0
+        run.clipped[arms] = gap * v / (v @ v)
+        statistic = 0.5 * gap * gap / spread
+        return engine._module.reached(engine._setting, table, run, edge, statistic)
+
+    low, high = 0.0, 100.0
+    assert not enough(low)
+    assert enough(high)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return 0.5 * high * high / spread
+
+
+# ------------------------------------------------------------ Kaufmann & Koolen's functions
+
+
+@pytest.mark.parametrize(("x", "value"), [(0.46, 7.914), (2.3, 11.346), (5, 15.19), (20, 32.91)])
+def test_exponential_level(x, value):
+    # h^-1 amplifies the rounding of x = log(10) / 5 in print.
+    assert _exponential_level(x) == pytest.approx(value, abs=6e-3)
+
+
+def test_exponential_level_is_continuous_at_the_branch():
+    # h~ is 3.69946 on both sides of 1.56358.
+    x = np.linspace(1e-3, 3.0, 3000)
+    levels = np.array([_exponential_level(float(y)) for y in x])
+    steps = np.diff(levels)
+    assert (steps > 0).all()
+    assert steps[100:].max() < 0.01
+
+
+def test_exponential_level_by_its_definition():
+    # h~_z(y) = min over 1 < eta <= z of eta (y - log log eta).
+    eta = 1 + 0.5 * np.linspace(1e-6, 1, 400_001)
+    for x in (0.01, 0.3, 1.0, 4.0, 30.0):
+        u = 1 + np.linspace(0, 8, 600_001) ** 2
+        inverse = np.interp(1 + x, u - np.log(u), u)
+        y = (inverse + math.log(math.pi**2 / 3)) / 2
+        slow = 2 * (eta * (y - np.log(np.log(eta)))).min()
+        assert _exponential_level(x) == pytest.approx(slow, rel=1e-6)
+
+
+def test_exponential_level_far_out():
+    for x in (699.0, 700.0, 1e4):
+        assert x < _exponential_level(x) < x + 4 * math.log(1 + x + math.sqrt(2 * x)) + 10
+
+
+@pytest.mark.parametrize("x", [0.1, 0.46, 2.3, 5.0, 20.0, 100.0])
+def test_gaussian_level_is_the_minimum(x):
+    from scipy.special import zeta
+
+    grid = np.linspace(0.5 + 1e-6, 1 - 1e-6, 200_001)
+    cost = 2 * grid - 2 * grid * np.log(4 * grid) + np.log(zeta(2 * grid)) - np.log(1 - grid) / 2
+    slow = float(((cost + x) / grid).min())
+    assert _gaussian_level(x) <= slow * (1 + 1e-9)
+    assert _gaussian_level(x) == pytest.approx(slow, rel=1e-6)
+
+
+def test_gaussian_level_far_out():
+    # Near l = 1 the minimum is at 1 - l = 1 / (2 x).
+    rest = 2 - 2 * math.log(4) + math.log(math.pi**2 / 6)
+    for x in (50.0, 500.0):
+        assert _gaussian_level(x) == pytest.approx(x + (1 + math.log(2 * x)) / 2 + rest, abs=0.1)
+
+
+def test_kk21_levels_by_support():
+    levels = kk21_levels("gaussian", math.log(60), 4)
+    assert levels.shape == (5,)
+    assert levels[0] == 0
+    for size in range(1, 5):
+        assert levels[size] == pytest.approx(size * _gaussian_level(math.log(60) / size))
+    assert (np.diff(levels) > 0).all()
+
+
+# ------------------------------------------------------------ the table at t = 1000, n = 200
+
+
+@pytest.mark.parametrize(
+    ("threshold", "delta", "value"),
+    [
+        ("paper", 0.1, 3.378),
+        ("paper", 1e-4, 10.286),
+        ("gk16", 0.1, 4.370),
+        ("gk16", 1e-4, 11.278),
+        ("kk21", 0.1, 16.19),
+        ("kk21", 1e-4, 23.48),
+    ],
+)
+def test_table_on_the_scale_of_the_statistic(threshold, delta, value):
+    engine = engine_of("exp1", threshold, delta)
+    prepare(engine, 200.0)
+    assert level(engine, 0) == pytest.approx(value, abs=6e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "support", "delta", "value"),
+    [
+        ("exp1", 2, 0.1, 9.33),
+        ("exp1", 2, 1e-4, 16.80),
+        ("ptns8", 3, 0.1, 11.99),
+        ("ptns8", 3, 1e-4, 19.45),
+        ("gauss_app1", 4, 0.1, 13.49),
+        ("gauss_app1", 4, 1e-4, 21.06),
+    ],
+)
+def test_table_of_gaussian_mixtures(name, support, delta, value):
+    engine = engine_of(name, "mixture", delta)
+    edge = edge_with(engine, support)
+    prepare(engine, 200.0)
+    # The table was made for v of equal size on its support; ours may weigh arms unequally.
+    assert mixture_level(engine, edge) == pytest.approx(value, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "delta", "value"),
+    [("mixture", 0.1, 9.85), ("mixture", 1e-4, 16.75), ("kk21", 0.1, 32.93), ("kk21", 1e-4, 42.75)],
+)
+def test_table_for_bernoulli(threshold, delta, value):
+    engine = engine_of("exp1", threshold, delta, Bernoulli())
+    prepare(engine, 200.0)
+    assert level(engine, 0) == pytest.approx(value, abs=0.01)
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("n", [1.0, 7.0, 200.0])
+def test_bernoulli_mixture_by_quadrature(n, mean):
+    # R = log of (likelihood at the mean) / (its average under Beta(1/2, 1/2)).
+    from scipy.special import betaln, xlogy
+
+    engine = engine_of("exp1", "mixture", 0.1, Bernoulli())
+    prepare(engine, n)
+    engine.run.mean[:] = mean
+    s = n * mean
+    fit = xlogy(s, mean) + xlogy(n - s, 1 - mean)
+    regret = fit - betaln(s + 0.5, n - s + 0.5) + math.log(math.pi)
+    assert level(engine, 0) == pytest.approx(math.log(60) + 2 * regret, rel=1e-9)
+    assert regret <= 0.5 * math.log(n) + math.log(2) + 1e-12
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.3, 4.0])
+def test_poisson_mixture_by_quadrature(mean):
+    from scipy.integrate import quad
+
+    engine = engine_of("exp1", "mixture", 0.1, Poisson())
+    n = 10.0
+    prepare(engine, n)
+    engine.run.mean[:] = mean
+    s = n * mean
+
+    # Gamma(1/2, 1/2) on the mean, substituted m = x^2; likelihood over its maximum.
+    def ratio(x):
+        m = x * x
+        likelihood = s * math.log(m) - n * m if m > 0 else (0.0 if s == 0 else -math.inf)
+        best = s * math.log(mean) - s if mean > 0 else 0.0
+        return 2 * math.exp(likelihood - best - m / 2) * math.sqrt(0.5 / math.pi)
+
+    average, _ = quad(ratio, 0, 8, limit=500, points=[math.sqrt(mean)])
+    assert level(engine, 0) == pytest.approx(math.log(60) - 2 * math.log(average), rel=1e-6)
+
+
+def test_paper_before_e():
+    engine = engine_of("exp1", "paper", 0.1)
+    for pulls in (1, 2):
+        prepare(engine, 1.0, pulls)
+        assert level(engine, 0) == pytest.approx(math.log(10), rel=1e-12)
+    prepare(engine, 1.0, 3)
+    assert level(engine, 0) == pytest.approx(math.log((1 + math.log(math.log(3))) / 0.1))
+
+
+def test_gk16_at_one():
+    engine = engine_of("exp1", "gk16", 0.1)
+    prepare(engine, 1.0, 1)
+    assert level(engine, 0) == pytest.approx(math.log(10), rel=1e-12)
+
+
+# ------------------------------------------------------------ union over supports
+
+
+@pytest.mark.parametrize("name", UNION)
+def test_union_size(name):
+    truth = TRUTH[name]
+    polytope = Polytope(Problem(len(truth["mu"]), (truth["B"], truth["c"])))
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(len(truth["mu"]))))
+    log_size, counted = table.union_size()
+    assert counted
+    assert math.exp(log_size) == pytest.approx(UNION[name], rel=1e-12)
+    assert len(table.vertices) == truth["vertices"]
+
+
+@pytest.mark.parametrize("size", [2, 3, 6])
+def test_union_size_of_the_simplex(size):
+    polytope = Polytope(Problem(size))
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(size)))
+    assert math.exp(table.union_size()[0]) == pytest.approx(size - 1)
+
+
+def test_only_proven_rules_pay_for_the_union():
+    for threshold, union in (("gk16", 1), ("paper", 1), ("kk21", 6), ("mixture", 6)):
+        setting = engine_of("exp1", threshold, 0.1)._setting
+        assert setting.log_union == pytest.approx(math.log(union / 0.1))
+
+
+# ------------------------------------------------------------ names
+
+
+def test_what_is_proven():
+    assert sx.THRESHOLDS is not None
+    for name in ("gk16", "paper"):
+        assert not any(THRESHOLDS[name].is_proven(f) for f in ("gaussian", "bernoulli", "poisson"))
+        assert "heuristic" in THRESHOLDS[name].summary
+    for name in ("kk21", "mixture"):
+        assert all(THRESHOLDS[name].is_proven(f) for f in ("gaussian", "bernoulli", "poisson"))
+        assert "proven" in THRESHOLDS[name].summary
+    assert THRESHOLDS["mixture"].is_proven("bounded")
+    assert not THRESHOLDS["kk21"].is_proven("bounded")
+
+
+def test_unknown_names():
+    with pytest.raises(SettingError, match=r"no threshold 'mixtur'.*Did you mean 'mixture'"):
+        find_threshold("mixtur")
+    with pytest.raises(SettingError, match="Known: gk16, paper, kk21, mixture, or a file"):
+        find_threshold("zzzzzz")
+    with pytest.raises(SettingError, match=r"no threshold file 'nowhere\.py'"):
+        find_threshold("nowhere.py")
+
+
+def test_own_file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("def other():\n    return 1\n")
+    with pytest.raises(SettingError, match=r"mine\.py defines no function 'reached"):
+        find_threshold(str(path))
+    path.write_text("def reached(:\n")
+    with pytest.raises(SettingError, match=r"mine\.py, line 1: "):
+        find_threshold(str(path))
+    path.write_text("def reached(setting, table, run, edge, statistic):\n    return True\n")
+    rule = find_threshold(str(path))
+    assert rule.name == "mine"
+    assert rule.file == path.resolve()
+    assert not rule.is_proven("gaussian")
