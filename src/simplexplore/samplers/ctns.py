@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from numba import njit
 
-from simplexplore.kernels.maximin import maximin
-from simplexplore.kernels.records import VERTEX
+from simplexplore.kernels.maximin import maximin, worthwhile
+from simplexplore.kernels.records import PULLS, VERTEX
 
 ARM_VECTORS = 0
 EDGE_VECTORS = 1
 TRACKING = "cumulative"
-
-# A certified gap this small moves no stopping time that could be measured.
-TOLERANCE = 1e-3
 
 
 @njit
 def allocate(setting, table, run, memory):
     """Solve the max-min problem at the empirical means, warm from the last solution."""
     vertex = run.integers[VERTEX]
-    maximin(setting, table, run, memory, vertex, setting.anytime, TOLERANCE, run.w)
+    tolerance = worthwhile(float(run.integers[PULLS]))
+    maximin(setting, table, run, memory, vertex, setting.anytime, tolerance, run.w)

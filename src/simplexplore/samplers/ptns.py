@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from numba import njit
 
-from simplexplore.kernels.maximin import maximin
+from simplexplore.kernels.maximin import maximin, worthwhile
 from simplexplore.kernels.projection import project_within_rows
+from simplexplore.kernels.records import PULLS
 
 ARM_VECTORS = 1  # the best-arm allocation
 EDGE_VECTORS = 1
 PAIRS = True
 TRACKING = "cumulative"
-TOLERANCE = 1e-3
 
 
 @njit
@@ -25,7 +25,8 @@ def allocate(setting, table, run, memory):
     if w[0] == 0.0:
         for a in range(setting.size):
             w[a] = 1.0 / setting.size
-    maximin(setting, setting.pairs, run, memory, best, False, TOLERANCE, w)
+    tolerance = worthwhile(float(run.integers[PULLS]))
+    maximin(setting, setting.pairs, run, memory, best, False, tolerance, w)
     if not setting.anytime:
         for a in range(setting.size):
             run.w[a] = w[a]

@@ -14,13 +14,12 @@ import math
 from numba import njit
 
 from simplexplore.kernels.gaussian import respond
-from simplexplore.kernels.maximin import maximin
-from simplexplore.kernels.records import VERTEX
+from simplexplore.kernels.maximin import maximin, worthwhile
+from simplexplore.kernels.records import PULLS, VERTEX
 
 ARM_VECTORS = 0
 EDGE_VECTORS = 1
 TRACKING = {"end-of-time": "focused", "anytime": "direct"}
-TOLERANCE = 1e-3
 
 
 @njit
@@ -28,7 +27,8 @@ def allocate(setting, table, run, memory):
     """Put the whole allocation on the arm that the challenger needs most."""
     vertex = run.integers[VERTEX]
     if setting.anytime:
-        maximin(setting, table, run, memory, vertex, True, TOLERANCE, run.w)
+        tolerance = worthwhile(float(run.integers[PULLS]))
+        maximin(setting, table, run, memory, vertex, True, tolerance, run.w)
         return
     first = table.first_edge[vertex]
     challenger = first
