@@ -315,9 +315,9 @@ def _is_sound(problem: "Problem", runs: int, settings: dict[str, Any]) -> bool:
     from .samplers import TRACKINGS
 
     bound = lower_bound(problem, settings.get("means"), settings.get("delta"))
-    counts = [runs, settings.get("workers", 1), settings.get("max_steps", 1)]
+    counts = [runs, settings.get("workers"), settings.get("max_steps")]
     return (
-        min(counts) >= 1
+        all(count is None or count >= 1 for count in counts)
         and settings.get("seed", 0) >= 0
         and settings.get("tracking") in (None, *TRACKINGS)
         and not (bound.ties and settings.get("max_steps") is None)

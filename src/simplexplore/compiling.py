@@ -44,23 +44,14 @@ def compile_ahead(samplers: Sequence[str], rewards: Family, threshold: str) -> N
     sys.stderr.write(f"compiling {names} (once on this machine) ...\n")
     sys.stderr.flush()
     count = min(len(missing), os.cpu_count() or 1, MAX_PROCESSES)
-    # Ctrl-C reaches the children too; they end without a word.
-    pool = ProcessPoolExecutor(count, get_context("spawn"), signal.signal, _ENDED_QUIETLY)
-    with pool:
-        try:
-            made = [
-                pool.submit(_compile, name, closed_form, threshold) for name in missing.values()
-            ]
-            for module, future in zip(missing, made, strict=True):
-                with contextlib.suppress(Exception):
-                    future.result()
-                    module.is_cached = True
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-_ENDED_QUIETLY = (signal.SIGINT, signal.SIG_DFL)
+    # Ctrl-C reaches these processes too; they end without a word.
+    quietly = (signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(count, get_context("spawn"), signal.signal, quietly) as pool:
+        made = [pool.submit(_compile, name, closed_form, threshold) for name in missing.values()]
+        for module, future in zip(missing, made, strict=True):
+            with contextlib.suppress(Exception):
+                future.result()
+                module.is_cached = True
 
 
 def _compile(sampler: str, closed_form: bool, threshold: str) -> None:
