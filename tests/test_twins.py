@@ -1,0 +1,130 @@
+"""The compiled step functions against the slow twin: the same arms for 500 steps."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simplexplore.bound import lower_bound
+from simplexplore.engine import Engine, Plan, streams
+from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.kernels.records import VERTEX
+from simplexplore.problem import Problem
+from simplexplore.samplers import SAMPLERS, find_sampler
+from simplexplore.stopping import find_threshold
+from twins import STOP, Twin
+
+TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
+STEPS = 500
+
+# Two groups of arms with a limit each; an equality; unequal deviations.
+ROWS = ([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]], [0.5, 0.4])
+MU = np.array([0.7, 0.42, 0.55, 0.36, 0.48])
+
+
+def gaussian(scenario):
+    truth = TRUTH["gauss_app1"]
+    return Problem(7, (truth["B"], truth["c"]), Gaussian(1.0), means=truth["mu"], scenario=scenario)
+
+
+def hetero(scenario):
+    rows = ["a + b <= 0.5", "c + d == 0.3", "a >= 0.1 + e"]
+    rewards = Gaussian((0.5, 1.0, 0.7, 1.3, 0.9))
+    return Problem(list("abcde"), rows, rewards, means=MU, scenario=scenario)
+
+
+def bernoulli(scenario):
+    return Problem(5, ROWS, Bernoulli(), means=MU, scenario=scenario)
+
+
+def poisson(scenario):
+    return Problem(5, ROWS, Poisson(), means=3 * MU, scenario=scenario)
+
+
+def bounded(scenario):
+    return Problem(5, ROWS, Bounded(-2.0, 3.0), means=5 * MU - 2, scenario=scenario)
+
+
+def drawn(problem, rng):
+    """Rewards by arm and number of the pull."""
+    shape = (STEPS, problem.size)
+    mu, rewards = np.asarray(problem.means), problem.rewards
+    if rewards.name == "gaussian":
+        return rng.normal(mu, rewards.sigmas(problem.size), shape).T
+    if rewards.name == "poisson":
+        return rng.poisson(mu, shape).T.astype(float)
+    if rewards.name == "bernoulli":
+        return (rng.random(shape) < mu).T.astype(float)
+    share = (mu + 2) / 5
+    return 5 * rng.beta(2 * share, 2 * (1 - share), shape).T - 2
+
+
+def together(problem, sampler, tracking=None, seed=0, delta=1e-9):
+    """Run both and compare everything at every step; returns the arms."""
+    chosen = find_sampler(sampler)
+    allocation = None
+    if chosen.needs_truth:
+        allocation = tuple(lower_bound(problem).allocation.tolist())
+    engine = Engine(
+        Plan(
+            problem=problem,
+            sampler=chosen,
+            threshold=find_threshold("gk16"),
+            delta=delta,
+            scenario=problem.scenario,
+            tracking=tracking,
+            allocation=allocation,
+        )
+    )
+    words = streams(seed, range(1))[0]
+    arm = engine.begin(words)
+    twin = Twin(engine, sampler, tracking or chosen.tracking[problem.scenario], words, delta)
+    rewards = drawn(problem, np.random.default_rng([seed, 77]))
+    arms = []
+    for step in range(STEPS):
+        arms.append(arm)
+        reward = float(rewards[arm, int(twin.n[arm])])
+        engine.observe(arm, reward)
+        twin.observe(arm, reward)
+        arm = engine.advance()
+        expected = twin.advance(engine.run)
+        where = f"step {step + 1}"
+        run = engine.run
+        if engine.is_warm:
+            vertex = engine.table.vertices[int(run.integers[VERTEX])]
+            assert vertex.zero == twin.zero, where
+            evidence = twin.evidence()
+            assert run.value[: len(evidence)] == pytest.approx(evidence, rel=1e-8, abs=1e-10), where
+        if expected is STOP:
+            assert arm is None, where
+            break
+        assert arm == expected, where
+        assert run.w == pytest.approx(twin.w, abs=1e-6), where
+        assert run.target == pytest.approx(twin.target, abs=1e-5), where
+        assert run.mean.tolist() == twin.mean.tolist(), where
+    return arms
+
+
+CASES = [gaussian, hetero, bernoulli, poisson, bounded]
+
+
+@pytest.mark.parametrize("scenario", ["end-of-time", "anytime"])
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("problem", CASES, ids=lambda case: case.__name__)
+def test_same_trajectory(problem, sampler, scenario):
+    arms = together(problem(scenario), sampler)
+    assert len(arms) == STEPS
+
+
+@pytest.mark.parametrize("tracking", ["cumulative", "direct", "sampled"])
+@pytest.mark.parametrize("problem", [hetero, bernoulli], ids=lambda case: case.__name__)
+def test_same_trajectory_with_other_trackings(problem, tracking):
+    together(problem("anytime"), "ctns", tracking, seed=3)
+    together(problem("end-of-time"), "oracle", tracking, seed=4)
+
+
+@pytest.mark.parametrize("problem", CASES, ids=lambda case: case.__name__)
+def test_same_stop(problem):
+    ends = [len(together(problem("end-of-time"), "ctns", seed=s, delta=0.9)) for s in range(4)]
+    assert min(ends) < STEPS

@@ -1,0 +1,518 @@
+"""A slow twin of exploration: dense matrices and loops, from the description of each rule.
+
+The twin is given what the engine knows (rows of the allocation set, its inside, the policies
+and their edges) and follows the same rewards with code of its own. Roots and projections
+are found by general methods; where an iteration that is cut short decides the allocation,
+the iteration is written out plainly. Ties, which discrete rewards make often, are followed
+as the engine breaks them, but only ties.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import clarabel
+import numpy as np
+import scipy.optimize
+import scipy.sparse
+
+from simplexplore.vertices import VertexTable
+
+MASK = 2**64 - 1
+
+# Scores this close are a tie, in which the engine's choice is followed.
+TIE = 1e-9
+
+STOP = "stop"
+
+
+class Xoshiro:
+    """xoshiro256++ in Python's integers."""
+
+    def __init__(self, state):
+        self.s = [int(x) for x in state]
+
+    def word(self):
+        s = self.s
+
+        def rotate(x, k):
+            return ((x << k) | (x >> (64 - k))) & MASK
+
+        word = (rotate((s[0] + s[3]) & MASK, 23) + s[0]) & MASK
+        t = (s[1] << 17) & MASK
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= t
+        s[3] = rotate(s[3], 45)
+        return word
+
+    def uniform(self):
+        return (self.word() >> 11) / 2**53
+
+
+# ---------------------------------------------------------------- families, in unit coordinates
+
+
+@dataclass
+class Law:
+    """A family's divergence and tilt; `kind` is gaussian, bernoulli or poisson."""
+
+    kind: str
+    variance: np.ndarray
+
+    def divergence(self, a, mu, lam):
+        if self.kind == "gaussian":
+            return (mu - lam) ** 2 / (2 * self.variance[a])
+        if self.kind == "poisson":
+            return lam - mu + mu * math.log(mu / lam)
+        return mu * math.log(mu / lam) + (1 - mu) * math.log((1 - mu) / (1 - lam))
+
+    def tilted(self, a, mu, s):
+        """The solution of lam - mu + s V(lam) = 0."""
+        if self.kind == "gaussian":
+            return mu - s * self.variance[a]
+        if self.kind == "poisson":
+            return mu / (1 + s)
+        root = math.sqrt((1 + s) ** 2 - 4 * s * mu)
+        if s >= 0:
+            return 2 * mu / (1 + s + root)
+        return 1 - 2 * (1 - mu) / (1 - s + root)
+
+    def closest(self, v, mu, w):
+        """Closest point with v . lam <= 0, where v . mu > 0: by one multiplier gamma."""
+        arms = np.flatnonzero(v)
+        lam = mu.copy()
+        if self.kind == "gaussian":
+            gamma = (v @ mu) / sum(self.variance[a] * v[a] ** 2 / w[a] for a in arms)
+        else:
+
+            def excess(gamma):
+                return sum(v[a] * self.tilted(a, mu[a], gamma * v[a] / w[a]) for a in arms)
+
+            low, high = 0.0, 1e-6 * float(w[arms].sum())
+            top = math.inf
+            if self.kind == "poisson":
+                top = min(w[a] / -v[a] for a in arms if v[a] < 0)
+            while True:
+                if high >= top:  # halve the way to where the tilt ends
+                    high = 0.5 * (low + top)
+                if excess(high) <= 0:
+                    break
+                low, high = high, 4 * high
+            gamma = scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-15)
+        for a in arms:
+            lam[a] = self.tilted(a, mu[a], gamma * v[a] / w[a])
+        return lam
+
+    def respond(self, v, mu, w):
+        """Information D(w) across an edge, and per arm; 0 if the edge does not lose."""
+        d = np.zeros(len(mu))
+        if sum(v[a] * mu[a] for a in np.flatnonzero(v)) <= 0:
+            return 0.0, d, mu.copy()
+        lam = self.closest(v, mu, w)
+        for a in np.flatnonzero(v):
+            d[a] = self.divergence(a, mu[a], lam[a])
+        return float(d @ w), d, lam
+
+    def optimistic(self, a, mu, n, lam, f):
+        """Largest d(x, lam) over x with n d(mu, x) <= f, and at least f / n."""
+        level = f / n
+        if self.kind == "gaussian":
+            step = math.sqrt(2 * self.variance[a] * level)
+            return max(level, *(self.divergence(a, x, lam) for x in (mu - step, mu + step)))
+        ends = [1e-12, 1 - 1e-12 if self.kind == "bernoulli" else mu + 10 * (level + 1 + mu)]
+        best = level
+        for end in ends:
+            x = end
+            if self.divergence(a, mu, end) > level > 0:
+                x = scipy.optimize.brentq(
+                    lambda y: self.divergence(a, mu, y) - level, *sorted((mu, end)), rtol=1e-14
+                )
+            elif level == 0:
+                x = mu
+            best = max(best, self.divergence(a, x, lam))
+        return best
+
+
+# ---------------------------------------------------------------- projections, by a cone solver
+
+
+def project(y, loose, above, limit, equal, total, allowed):
+    """argmin of sum (w - y)^2 / loose over the set; exact once the active rows are known."""
+    arms = np.flatnonzero(allowed)
+    k = len(arms)
+    rows, bound = above[:, arms], limit
+    scale = 1 / loose[arms]
+    matrix = np.vstack([equal[:, arms], rows, -np.eye(k)])
+    right = np.concatenate([total, bound, np.zeros(k)])
+    cones = [clarabel.ZeroConeT(len(total)), clarabel.NonnegativeConeT(len(bound) + k)]
+    options = clarabel.DefaultSettings()
+    options.verbose = False
+    options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-13
+    solver = clarabel.DefaultSolver(
+        scipy.sparse.csc_matrix(np.diag(scale)),
+        -scale * y[arms],
+        scipy.sparse.csc_matrix(matrix),
+        right,
+        cones,
+        options,
+    )
+    found = solver.solve()
+    x, z = np.array(found.x), np.array(found.z)
+    slack = right - matrix @ x
+    tight = np.arange(len(right)) < len(total)
+    tight |= slack < z  # complementary: one of the two is zero
+    active = matrix[tight]
+    # w = y - loose active' multipliers, with the active rows exact.
+    system = active @ (active / scale).T
+    multipliers = np.linalg.lstsq(system, active @ y[arms] - right[tight], rcond=None)[0]
+    polished = y[arms] - (active.T @ multipliers) / scale
+    assert np.abs(polished - x).max() < 1e-5
+    w = np.zeros(len(y))
+    w[arms] = np.maximum(polished, 0.0)
+    return w
+
+
+def project_on_simplex(y, loose):
+    """argmin of sum (w - y)^2 / loose over the simplex, by sorting where arms vanish."""
+    order = np.argsort(-y / loose)
+    for count in range(len(y), 0, -1):
+        kept = order[:count]
+        level = (y[kept].sum() - 1) / loose[kept].sum()
+        if (y[kept] - level * loose[kept] > 0).all():
+            break
+    return np.maximum(y - level * loose, 0.0)
+
+
+# ---------------------------------------------------------------- max-min by multiplicative steps
+
+
+def solve_lifted(matrix, right):
+    """Cholesky; pivots that vanish are lifted, which drops their direction."""
+    size = len(right)
+    largest = max([0.0, *np.diag(matrix)])
+    lower = np.zeros((size, size))
+    for j in range(size):
+        pivot = matrix[j, j] - lower[j, :j] @ lower[j, :j]
+        if not pivot > 1e-14 * largest:
+            pivot = 1e-14 * largest + 1e-300
+        lower[j, j] = math.sqrt(pivot)
+        for i in range(j + 1, size):
+            lower[i, j] = (matrix[i, j] - lower[i, :j] @ lower[j, :j]) / lower[j, j]
+    half = np.zeros(size)
+    for i in range(size):
+        half[i] = (right[i] - lower[i, :i] @ half[:i]) / lower[i, i]
+    x = np.zeros(size)
+    for i in range(size - 1, -1, -1):
+        x[i] = (half[i] - lower[i + 1 :, i] @ x[i + 1 :]) / lower[i, i]
+    return x
+
+
+class Rows:
+    """The allocation set {above w <= limit, equal w = total, w >= 0} and answers within it."""
+
+    def __init__(self, setting):
+        self.above, self.limit = setting.above, setting.limit
+        self.equal, self.total = setting.equal, setting.total
+        self.matrix = np.vstack([self.above, self.equal])
+        self.bound = np.concatenate([self.limit, self.total])
+        self.inside, self.deep, self.start = setting.inside, setting.deep, setting.start
+        self.m = len(self.limit)
+        self.x = np.zeros(len(self.bound))
+
+    def dual(self, asked, x):
+        price = self.matrix.T @ x
+        used = asked > 0
+        if not (price[used] > 0).all():
+            return -math.inf
+        return 2 * np.sqrt(asked[used] * price[used]).sum() - self.bound @ x
+
+    def answer(self, asked, w):
+        """argmin of sum asked / w: Newton on the dual from the last multipliers."""
+        value = self.dual(asked, self.x)
+        if value == -math.inf:
+            self.x = np.sqrt(asked).sum() ** 2 * self.start
+            value = self.dual(asked, self.x)
+        for _ in range(60):
+            price = self.matrix.T @ self.x
+            paid = price > 0
+            w[:] = 0.0
+            w[paid] = np.sqrt(asked[paid] / price[paid])
+            residual = self.matrix @ w - self.bound
+            free = (np.arange(len(self.x)) >= self.m) | (self.x > 0) | (residual > 0)
+            if np.abs(residual[free]).max(initial=0.0) < 1e-11:
+                return True
+            part = self.matrix[free][:, paid]
+            system = 0.5 * (part * (w[paid] / price[paid])) @ part.T
+            step = np.zeros(len(self.x))
+            step[free] = solve_lifted(system, residual[free])
+            length = 1.0
+            for _ in range(40):
+                trial = self.x + length * step
+                trial[: self.m] = np.where(
+                    free[: self.m], np.maximum(trial[: self.m], 0.0), trial[: self.m]
+                )
+                promise = residual @ (trial - self.x)
+                reached = self.dual(asked, trial)
+                if reached > -math.inf and reached >= value + 1e-4 * promise - 1e-14 * abs(value):
+                    break
+                length *= 0.4
+            else:
+                return False
+            self.x, value = trial, reached
+        return False
+
+    def mend(self, w):
+        """Exactly feasible: equalities by a relative shift, inequalities by leaning inwards."""
+        shift = solve_lifted((self.equal * w) @ self.equal.T, self.total - self.equal @ w)
+        w[:] = np.maximum(w * (1 + self.equal.T @ shift), 0.0)
+        excess = self.above @ w - self.limit
+        room = self.limit - self.above @ self.deep
+        lean = max([0.0, *(e / (e + r) for e, r in zip(excess, room, strict=True) if e > 1e-14)])
+        w[:] = (1 - lean) * w + lean * self.deep
+
+
+def maximin(law, edges, mu, w, q, rows, within, pulls):
+    """Improve w and the edges' weights q in place until the certified gap is small."""
+    tolerance = max(1e-3, 1 / math.sqrt(pulls))
+    if q[0] == 0:
+        q[:] = 1 / len(q)
+    w[:] = (1 - 1e-6) * w + 1e-6 * rows.inside
+    usable = rows.inside > 0
+    gap = math.inf
+    for _ in range(300):
+        d = np.zeros(edges.shape)
+        value = np.zeros(len(edges))
+        for e, v in enumerate(edges):
+            value[e], d[e], _ = law.respond(v, mu, w)
+            if not value[e] > 1e-16:
+                return
+        time = 1 / value
+        gain = (q * time**2) @ d
+
+        def most(gain):
+            if not within:
+                return gain.max()
+            return (gain - rows.matrix.T @ rows.x)[usable].max() + rows.bound @ rows.x
+
+        best = most(gain)
+        if not best >= (1 - 1e-9) * (q @ time):
+            rows.x[:] = 0.0
+            best = most(gain)
+        gap = time.max() * best / (q @ time**2) - 1
+        if gap <= tolerance:
+            break
+        q *= time
+        q[:] = np.maximum(q / q.sum(), 1e-12)
+        asked = w**2 * ((q * time**2) @ d)
+        total = np.sqrt(asked).sum()
+        if within:
+            asked[usable] = np.maximum(asked[usable], 1e-10 * total**2)
+            if not rows.answer(asked, w):
+                rows.x[:] = 0.0
+                rows.answer(asked, w)
+            rows.mend(w)
+        else:
+            w[:] = np.sqrt(asked) / total
+            w[usable] = np.maximum(w[usable], 1e-12)
+    if not gap < 1.0:
+        q[:] = 0.0
+        rows.x[:] = 0.0
+        w[:] = rows.inside
+
+
+# ---------------------------------------------------------------- a run
+
+
+class Twin:
+    """One run, told the same rewards as the engine."""
+
+    def __init__(self, engine, sampler, tracking, words, threshold=None):
+        plan, setting = engine.plan, engine._setting
+        family = plan.problem.rewards
+        kind = "bernoulli" if family.name == "bounded" else family.name
+        self.family = family
+        self.law = Law(kind, setting.variance)
+        self.size = plan.problem.size
+        self.anytime = plan.scenario == "anytime"
+        self.sampler, self.tracking = sampler, tracking
+        self.rows = Rows(setting)
+        self.limits = (setting.lowest, setting.highest)
+        self.threshold = threshold
+        self.choices = Xoshiro(words[1])
+        self.n = np.zeros(self.size)
+        self.mean = np.zeros(self.size)
+        self.target = np.zeros(self.size)
+        self.warm = False
+        # A table of our own, so that the engine's grows as it would.
+        self.table = VertexTable(engine.polytope, engine.table.vertices[0])
+        self.vertex = 0
+        self.weights = {}
+        self.squares = np.zeros(self.size)
+        self.best_arm_w = np.zeros(self.size)
+        self.w = self._first_allocation(plan)
+
+    def _first_allocation(self, plan):
+        inside = self.rows.inside
+        if self.sampler == "oracle":
+            return np.array(plan.allocation)
+        if self.sampler == "uniform" and self.anytime:
+            even = np.full(self.size, 1 / self.size)
+            return self.project(even, np.ones(self.size))
+        return inside.copy()
+
+    def project(self, y, loose):
+        r = self.rows
+        return project(y, loose, r.above, r.limit, r.equal, r.total, r.inside > 0)
+
+    @property
+    def mu(self):
+        return np.clip(self.mean, *self.limits)
+
+    @property
+    def pulls(self):
+        return float(self.n.sum())
+
+    @property
+    def zero(self):
+        """The recommended policy, by its active set."""
+        return self.table.vertices[self.vertex].zero
+
+    def edges(self):
+        """Losses per unit of each edge of the recommended vertex, dense."""
+        return -self.table._edges[self.vertex].dense(self.size)
+
+    def observe(self, arm, reward):
+        self.n[arm] += 1
+        unit = float(self.family.to_unit(reward))
+        self.mean[arm] += (unit - self.mean[arm]) / self.n[arm]
+
+    def advance(self, followed):
+        """The next arm, or STOP; the engine's run (`followed`) decides ties only."""
+        if not self.warm:
+            self.target += self.rows.inside
+            waiting = np.flatnonzero((self.rows.inside > 0) & (self.n == 0))
+            if len(waiting):
+                return int(waiting[0])
+            self.warm = True
+        self.recommend()
+        evidence = self.evidence()
+        if evidence.min() >= math.log((1 + math.log(self.pulls)) / self.threshold):
+            return STOP
+        options = self.allocate(evidence)
+        self.w = min(options, key=lambda w: np.abs(w - followed.w).max())
+        return self.track(followed)
+
+    def evidence(self):
+        return np.array([self.law.respond(v, self.mu, self.n)[0] for v in self.edges()])
+
+    def recommend(self):
+        """Walk along the edge that gains most per unit until none does."""
+        while True:
+            mu, edges = self.mu, self.edges()
+            gaps = [sum(v[a] * mu[a] for a in np.flatnonzero(v)) for v in edges]
+            if min(gaps) >= -1e-13 * np.abs(mu).max():
+                return
+            first = self.table._first_edge[self.vertex]
+            self.vertex = self.table.follow(first + int(np.argmin(gaps)))
+
+    def allocate(self, evidence):
+        """Allocations that the sampler may choose; several where edges tie."""
+        if self.sampler in ("uniform", "oracle"):
+            return [self.w]
+        if self.sampler == "cge":
+            return self._game()
+        if self.sampler == "ptns":
+            return [self._projected()]
+        if self.sampler == "top-two" and not self.anytime:
+            return self._top_two(evidence)
+        edges = self.edges()
+        q = self.weights.setdefault(self.vertex, np.zeros(len(edges)))
+        maximin(self.law, edges, self.mu, self.w, q, self.rows, self.anytime, self.pulls)
+        return [self.w]
+
+    def _projected(self):
+        """Best arm as if there were no constraints, then the closest allowed point."""
+        mu = self.mu
+        best = int(np.argmax(mu))
+        edges = np.array([_pair(self.size, best, b) for b in range(self.size) if b != best])
+        if self.best_arm_w[0] == 0:
+            self.best_arm_w[:] = 1 / self.size
+        q = self.weights.setdefault(best, np.zeros(len(edges)))
+        maximin(self.law, edges, mu, self.best_arm_w, q, self.rows, False, self.pulls)
+        if not self.anytime:
+            return self.best_arm_w.copy()
+        return self.project(self.best_arm_w, np.ones(self.size))
+
+    def _game(self):
+        """Best response, optimistic gains, one AdaGrad step in its own metric."""
+        mu, w = self.mu, self.w + 1e-12
+        answers = [self.law.respond(v, mu, w) for v in self.edges()]
+        least = min(value for value, _, _ in answers)
+        options = []
+        for value, _, lam in answers:
+            if value > least + TIE * (1 + abs(least)):
+                continue
+            f = math.log(self.pulls)
+            gain = np.zeros(self.size)
+            for a in np.flatnonzero(self.n):
+                at = lam[a]
+                if self.law.kind == "bernoulli":
+                    at = min(max(at, 1e-9), 1 - 1e-9)
+                gain[a] = self.law.optimistic(a, mu[a], self.n[a], at, f)
+            squares = self.squares + gain**2
+            loose = 1 / np.sqrt(squares + 0.1)
+            y = self.w + math.sqrt(0.5) * gain * loose
+            projected = self.project(y, loose) if self.anytime else project_on_simplex(y, loose)
+            options.append((projected, squares))
+        self._squares = options
+        return [w for w, _ in options]
+
+    def _top_two(self, evidence):
+        """All on the arms of the edge with the least evidence, where they inform most."""
+        edges, mu = self.edges(), self.mu
+        rarest = np.array([self.n[np.flatnonzero(v)].min() for v in edges])
+        score = evidence + np.log(rarest)
+        options = []
+        for v in edges[score <= score.min() + TIE * (1 + abs(score.min()))]:
+            value, d, _ = self.law.respond(v, mu, self.n)
+            if value > 0:
+                options.append(self.n * d / value)
+            else:
+                options.append((v != 0) / np.count_nonzero(v))
+        return options
+
+    def track(self, followed):
+        if self.sampler == "cge":  # what goes with the option chosen
+            self.squares = next(s for w, s in self._squares if w is self.w)
+        if self.tracking == "sampled":
+            self.target += self.w
+            u, total = self.choices.uniform(), 0.0
+            arm = -1
+            for a in np.flatnonzero(self.w > 0):
+                arm = int(a)
+                total += self.w[a]
+                if u < total:
+                    break
+            return arm
+        tracked = self.w
+        if self.tracking != "focused":
+            part = 0.5 * self.size / math.sqrt(self.size**2 + self.pulls)
+            share = part / (1 + part)
+            tracked = (1 - share) * self.w + share * self.rows.inside
+        self.target += tracked
+        owed = (self.pulls + 1) * tracked if self.tracking == "direct" else self.target
+        lag = np.where(tracked > 0, self.n - owed, math.inf)
+        chosen = int(followed.integers[2])
+        if lag[chosen] <= lag.min() + TIE * (1 + abs(lag.min())):
+            return chosen
+        return int(np.argmin(lag))
+
+
+def _pair(size, best, other):
+    v = np.zeros(size)
+    v[best], v[other] = 1.0, -1.0
+    return v
