@@ -17,6 +17,7 @@ from .geometry import Polytope
 from .kernels.build import build
 from .kernels.records import (
     ARM,
+    AVERAGED,
     BERNOULLI,
     CUMULATIVE,
     DIRECT,
@@ -44,7 +45,13 @@ from .vertices import VertexTable, best_arm_table, empty_table
 Array = npt.NDArray[np.float64]
 
 _FAMILY = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "bounded": BERNOULLI, "poisson": POISSON}
-_TRACKING = {"cumulative": CUMULATIVE, "direct": DIRECT, "sampled": SAMPLED, "focused": FOCUSED}
+_TRACKING = {
+    "cumulative": CUMULATIVE,
+    "averaged": AVERAGED,
+    "direct": DIRECT,
+    "sampled": SAMPLED,
+    "focused": FOCUSED,
+}
 
 # Empirical means at the very end of a family's range are moved this far inside.
 _EDGE_OF_RANGE = 1e-9
@@ -139,6 +146,7 @@ class Engine:
             anytime=anytime,
             tracking=_TRACKING[plan.tracking or plan.sampler.tracking[plan.scenario]],
             delta=float(plan.delta),
+            least_level=float(-np.log(plan.delta)),
             log_union=float(log_union),
             variance=rewards.sigmas(size) ** 2,
             lowest=float(max(low, domain[0])),
@@ -198,6 +206,7 @@ class Engine:
             mean=np.zeros(setting.size),
             clipped=np.zeros(setting.size),
             target=np.zeros(setting.size),
+            average=np.zeros(setting.size),
             w=np.zeros(setting.size),
             gap=np.zeros(widest),
             spread=np.zeros(widest),

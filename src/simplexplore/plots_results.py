@@ -74,7 +74,7 @@ MAX_ARMS, MAX_COLUMNS = 16, 8
 # Inches.
 MARGIN, HEADER = 0.3, 0.8
 NAME_WIDTH, TIMES_WIDTH, RIGHT_WIDTH = 2.0, 4.4, 2.0
-MEAN_WIDTH, RATIO_WIDTH, PERCENT_WIDTH = 1.15, 0.65, 0.6
+RATIO_WIDTH, PERCENT_WIDTH = 0.65, 0.6
 ROW, AXIS, COLUMN_HEAD, ARM_ROW = 0.48, 0.3, 0.25, 0.23
 
 LEGEND = "shape: all runs; bar: middle half; line: 5% to 95%; diamond: mean; dot: longest run"
@@ -121,7 +121,8 @@ def results_figure(results: Sequence[Results]) -> Figure:
     # Measure first, then draw.
     page = Page()
     names_width = min(max(group.widest_name(page) for group in groups) + 0.15, NAME_WIDTH)
-    values_width = MEAN_WIDTH + RATIO_WIDTH
+    means_width = max(page.width_of(mean, TEXT) for group in groups for mean in group.means) + 0.2
+    values_width = means_width + RATIO_WIDTH
     body_width = names_width + TIMES_WIDTH + values_width + GUTTER + RIGHT_WIDTH + PERCENT_WIDTH
     remarks = [line for remark in _remarks(groups) for line in page.wrap(remark, SMALL, body_width)]
     bottom = MARGIN + HEADER + sum(group.height + GUTTER for group in groups)
@@ -132,7 +133,8 @@ def results_figure(results: Sequence[Results]) -> Figure:
     page.write(MARGIN, MARGIN + 0.33, page.fit(headline, 10.5, body_width), size=10.5)
     top = MARGIN + HEADER
     for g, group in enumerate(groups):
-        _draw_times(page, group, g, names_width, top, LEGEND if alike else group.circumstances)
+        note = LEGEND if alike else group.circumstances
+        _draw_times(page, group, g, top, names_width, means_width, note)
         left = MARGIN + names_width + TIMES_WIDTH + values_width + GUTTER
         _draw_correct(page, group, g, left, top)
         _draw_allocations(page, group, g, top + group.runs_height + GUTTER, names_width, body_width)
@@ -153,6 +155,8 @@ class _Group:
         self.colours: list[str] = []
         self.arms = prominent_arms(self.results[0].bound, MAX_ARMS)
         self.circumstances = circumstances(self.results)
+        times = [result.summary()["stopping_time"] for result in self.results]
+        self.means = [mean_and_error(x["mean"], x["stderr"]) for x in times]
 
     @property
     def least(self) -> float:
@@ -231,7 +235,13 @@ def _remarks(groups: list[_Group]) -> list[str]:
 
 
 def _draw_times(
-    page: Page, group: _Group, g: int, names_width: float, top: float, note: str
+    page: Page,
+    group: _Group,
+    g: int,
+    top: float,
+    names_width: float,
+    means_width: float,
+    note: str,
 ) -> None:
     """One row per sampler: the distribution of its stopping times, its mean."""
     page.heading(
@@ -239,12 +249,12 @@ def _draw_times(
         top,
         f"Samples until stopping, {group.results[0].plan.scenario}",
         note,
-        names_width + TIMES_WIDTH + MEAN_WIDTH + RATIO_WIDTH,
+        names_width + TIMES_WIDTH + means_width + RATIO_WIDTH,
     )
     left, head = MARGIN + names_width, top + HEADING
     body = head + COLUMN_HEAD
     rows = len(group.results)
-    _column_heads(page, left + TIMES_WIDTH, head, [("mean", MEAN_WIDTH), ("x bound", RATIO_WIDTH)])
+    _column_heads(page, left + TIMES_WIDTH, head, [("mean", means_width), ("x bound", RATIO_WIDTH)])
     axes = page.axes(left, body, TIMES_WIDTH, ROW * rows, f"times {g}")
     ticks = _time_axis(axes, group)
     axes.set_ylim(rows, 0)
@@ -256,11 +266,9 @@ def _draw_times(
         row = body + ROW * (i + 0.62)
         _write_name(page, label, result, row, names_width)
         _draw_distribution(axes, result.stopping_times.astype(float), base, colour)
-        summary = result.summary()["stopping_time"]
-        mean = mean_and_error(summary["mean"], summary["stderr"])
-        values = [(mean, MEAN_WIDTH), (ratio(summary["mean"], result.lower_bound), RATIO_WIDTH)]
+        times_bound = ratio(float(result.stopping_times.mean()), result.lower_bound)
         end = left + TIMES_WIDTH
-        for words, width in values:
+        for words, width in ((group.means[i], means_width), (times_bound, RATIO_WIDTH)):
             end += width
             page.write(end, row, words, ha="right", va="center_baseline")
 

@@ -426,7 +426,8 @@ def _read_arrays(path: Path, runs: int, size: int) -> dict[str, npt.NDArray[Any]
     if not path.is_file():
         raise SettingError(f"its file {path.name} is missing.")
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        # Through memory: numpy leaves a damaged file open.
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in _ARRAYS}
     except (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise SettingError(f"its file {path.name} is damaged: {_reason(error)}.") from None

@@ -383,12 +383,13 @@ def ratio(mean: float | None, lower_bound: float) -> str:
 
     Examples
     --------
-    >>> ratio(1984.5, 774.4), ratio(10.0, math.inf)
-    ('2.56', '-')
+    >>> ratio(1984.5, 774.4), ratio(1234567.0, 1.0), ratio(10.0, math.inf)
+    ('2.56', '1,234,567', '-')
     """
     if mean is None or not 0 < lower_bound < math.inf:
         return "-"
-    return f"{mean / lower_bound:.3g}"
+    times = mean / lower_bound
+    return f"{times:.3g}" if times < 1000 else number(times)
 
 
 def count(total: int, noun: str) -> str:

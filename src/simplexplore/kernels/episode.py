@@ -43,6 +43,7 @@ def begin(setting, table, run, memory):
         run.mean[a] = 0.0
         run.clipped[a] = min(max(0.0, setting.lowest), setting.highest)
         run.target[a] = 0.0
+        run.average[a] = setting.inside[a]
         run.w[a] = setting.fixed[a]
     for e in range(table.root.size):
         table.root[e] = 0.0
@@ -114,8 +115,8 @@ def enough(setting, table, run, weakest):
     """Whether every edge of the recommended vertex is ruled out, the weakest one first."""
     if weakest < 0:
         return True
-    if run.value[weakest] < -math.log(setting.delta):
-        return False  # below every threshold
+    if run.value[weakest] < setting.least_level:
+        return False
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     if not reached(setting, table, run, first + weakest, run.value[weakest]):

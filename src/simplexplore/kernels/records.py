@@ -30,7 +30,7 @@ PULLS, VERTEX, ARM, WARM, STATUS, MISSING_EDGE, CAPPED, ITERATIONS = range(8)
 GAUSSIAN, BERNOULLI, POISSON = range(3)
 
 # Tracking rules.
-CUMULATIVE, DIRECT, SAMPLED, FOCUSED = range(4)
+CUMULATIVE, AVERAGED, DIRECT, SAMPLED, FOCUSED = range(5)
 
 
 class Table(NamedTuple):
@@ -55,6 +55,7 @@ class Setting(NamedTuple):
     anytime: bool
     tracking: int
     delta: float
+    least_level: float  # log(1 / delta), below every threshold
     log_union: float  # log(M / delta), M supports in the union bound
     variance: Array  # (K,) known variances; ones where the family has its own
     lowest: float  # empirical means are clipped to this range, in unit coordinates
@@ -81,6 +82,7 @@ class Run(NamedTuple):
     mean: Array  # (K,) empirical means, in unit coordinates
     clipped: Array  # (K,) the same within the range of means
     target: Array  # (K,) sum of the allocations tracked
+    average: Array  # (K,) their average, late ones weighing more (averaged tracking)
     w: Array  # (K,) the allocation tracked now
     gap: Array  # by edge of the vertex: v . mean
     spread: Array  # by edge: sum of variance v^2 / n (closed-form families)

@@ -6,7 +6,10 @@ import math
 
 from numba import njit
 
-from .records import DIRECT, FOCUSED, PULLS, SAMPLED
+from .records import AVERAGED, DIRECT, FOCUSED, PULLS, SAMPLED
+
+# Averaged tracking weighs the allocation of time s like s^(FORGETTING - 1).
+FORGETTING = 2.0
 from .rng import uniform
 
 
@@ -24,22 +27,22 @@ def track(setting, run):
 
     The allocation that is tracked leans towards the inside of the set by the share of
     forced exploration, so it stays in the set. Cumulative tracking follows the sum of all
-    allocations, direct tracking the present one, sampling draws from it. Focused tracking is
-    cumulative among the arms of the present allocation only, without forced exploration.
+    allocations; averaged tracking an average in which late ones weigh more, which forgets
+    early mistakes and still settles where optimal allocations are not unique; direct
+    tracking follows the present one; sampling draws from it. Focused tracking is cumulative
+    among the arms of the present allocation only, without forced exploration.
     """
     if setting.tracking == SAMPLED:
-        u = uniform(run.choices)
-        total = 0.0
-        arm = -1
         for a in range(setting.size):
             run.target[a] += run.w[a]
+        left = uniform(run.choices)
+        arm = -1
+        for a in range(setting.size):
             if run.w[a] > 0.0:
-                total += run.w[a]
                 arm = a
-                if u < total:
+                left -= run.w[a]
+                if left < 0.0:
                     break
-        for a in range(arm + 1, setting.size):
-            run.target[a] += run.w[a]
         return arm
     share = 0.0
     if setting.tracking != FOCUSED:
@@ -50,8 +53,13 @@ def track(setting, run):
     for a in range(setting.size):
         tracked = (1.0 - share) * run.w[a] + share * setting.inside[a]
         run.target[a] += tracked
+        run.average[a] += (tracked - run.average[a]) * min(1.0, FORGETTING / pulls)
         if tracked > 0.0:
-            owed = pulls * tracked if setting.tracking == DIRECT else run.target[a]
+            owed = run.target[a]
+            if setting.tracking == DIRECT:
+                owed = pulls * tracked
+            elif setting.tracking == AVERAGED:
+                owed = pulls * run.average[a]
             lag = run.n[a] - owed
             if lag < least:
                 least = lag

@@ -18,7 +18,7 @@ from ..errors import SettingError
 
 HERE = Path(__file__).parent
 
-TRACKINGS = ("cumulative", "direct", "sampled", "focused")
+TRACKINGS = ("cumulative", "averaged", "direct", "sampled", "focused")
 
 _FILES = {
     "ctns": "ctns.py",

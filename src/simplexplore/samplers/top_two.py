@@ -4,7 +4,7 @@ The challenger is the edge with the least evidence, plus a logarithmic price on 
 have hardly been tried, which is all the forced exploration it needs. Between the arms of
 that edge, samples go where they inform most. Where exploration must satisfy the
 constraints, the information-directed shares have no meaning without the rows' prices, so
-the target is the exact allocation within the set, followed directly.
+the target is the exact allocation within the set, tracked with a short memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simplexplore.kernels.records import PULLS, VERTEX
 
 ARM_VECTORS = 0
 EDGE_VECTORS = 1
-TRACKING = {"end-of-time": "focused", "anytime": "direct"}
+TRACKING = {"end-of-time": "focused", "anytime": "averaged"}
 
 
 @njit
