@@ -379,7 +379,7 @@ def test_disk_that_fails_while_drawing(tmp_path, monkeypatch):
     assert "No space left on device" in error
 
 
-# ---------------------------------------------------------------------- pictures and demo
+# ---------------------------------------------------------------------- pictures
 
 
 def test_plot_with_json_prints_only_json(tmp_path):
@@ -394,32 +394,3 @@ def test_plot_says_where_it_is(tmp_path):
     text = run("bound", STAR, "--plot", picture).stdout
     assert str(picture) in text.replace("\n", "")
     assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_demo(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = run("demo").stdout
-    assert "Best mix: 0.5 a, 0.5 d" in text
-    assert Path("demo-output/star.png").read_bytes().startswith(b"\x89PNG")
-    # Everything it says to try can be tried.
-    commands = [line.split()[1:] for line in text.splitlines() if " bound demo-output" in line]
-    assert len(commands) == 3
-    for command in commands:
-        run(*command)
-    assert Path("demo-output/mine.png").exists()
-
-
-def test_demo_problem_is_the_example():
-    assert cli.star() == sx.Problem.from_file(STAR)
-
-
-def test_demo_json(tmp_path):
-    report = json.loads(run("demo", "--out", tmp_path / "out", "--json").stdout)
-    assert report["bound"]["policy"] == [0.5, 0, 0, 0.5, 0]
-    assert Path(report["picture"]).exists()
-    assert sx.Problem.from_file(report["problem"]) == cli.star()
-
-
-def test_demo_cannot_write(tmp_path):
-    (tmp_path / "file").write_text("")
-    assert "cannot make the folder" in refuse("demo", "--out", tmp_path / "file")

@@ -1,0 +1,59 @@
+"""Results without a simulation: drawn from a fixed stream, for tests of files and pictures."""
+
+from dataclasses import replace
+
+import numpy as np
+
+import simplexplore as sx
+from simplexplore.engine import Plan
+from simplexplore.results import Results
+from simplexplore.samplers import find_sampler
+from simplexplore.stopping import find_threshold
+
+
+def made_up(
+    problem,
+    sampler="uniform",
+    *,
+    scale=2.0,
+    runs=50,
+    asked=None,
+    cap=10_000_000,
+    seed=0,
+    threshold="gk16",
+    tracking=None,
+    wrong=0,
+    name=None,
+    delta=None,
+):
+    """Gamma-distributed stopping times around a multiple of the lower bound."""
+    rng = np.random.default_rng([seed, runs, int(100 * scale)])
+    bound = sx.lower_bound(problem, delta=delta)
+    chosen = find_sampler(sampler)
+    plan = Plan(
+        problem=problem,
+        sampler=chosen if name is None else replace(chosen, name=name),
+        threshold=find_threshold(threshold),
+        delta=bound.delta,
+        scenario=problem.scenario,
+        tracking=tracking,
+        allocation=tuple(bound.allocation.tolist()) if chosen.needs_truth else None,
+    )
+    base = bound.samples if 0 < bound.samples < np.inf else 1000.0
+    times = (problem.size + base * scale * rng.gamma(3.0, 1 / 3, size=runs)).astype(np.int64)
+    times = np.minimum(times, cap)
+    shares = 0.7 * bound.allocation + 0.3 / problem.size
+    pulls = np.array([rng.multinomial(t, shares / shares.sum()) for t in times], dtype=float)
+    return Results(
+        plan=plan,
+        bound=bound,
+        seed=seed,
+        runs_asked=runs if asked is None else asked,
+        max_steps=cap,
+        run_numbers=np.arange(runs),
+        stopping_times=times,
+        capped=times >= cap,
+        correct=np.arange(runs) >= wrong,
+        pulls=pulls.reshape(runs, problem.size),
+        seconds=0.25,
+    )

@@ -1,0 +1,294 @@
+"""Pictures of simulations: panels show the numbers, texts stay apart, colours stay the same."""
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+
+import simplexplore as sx
+from simplexplore.plots_results import COLOURS, plot_results, results_figure
+from simulated import made_up
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SAMPLERS = ["ctns", "cge", "ptns", "uniform", "oracle", "top-two"]
+SCENARIOS = ["end-of-time", "anytime"]
+
+
+def example(name, **changes):
+    return sx.Problem.from_file(EXAMPLES / f"{name}.toml").replace(**changes)
+
+
+def six(problem, **options):
+    return [made_up(problem, s, scale=1 + i, **options) for i, s in enumerate(SAMPLERS)]
+
+
+def long_names():
+    problem = sx.Problem(
+        [
+            "A very long name of an arm that nobody would ever read to its end, would they?",
+            "$5 off when you buy two or more things for $10",
+            "<b>Third [bold] option</b> with brackets & _underscores_",
+        ],
+        means=[0.3, 0.6, 0.4],
+        rewards=sx.Bernoulli(),
+    )
+    name = "my_sampler_with_a_name_that_is_longer_than_any_column_could_ever_be"
+    return [made_up(problem, name=name), made_up(problem, name="$x$_{y}"), made_up(problem)]
+
+
+def many_arms():
+    means = np.linspace(0, 1, 40)
+    return [made_up(sx.Problem(40, means=means, scenario="anytime"), runs=10)]
+
+
+def capped():
+    capped_runs = made_up(example("star"), scale=30.0, cap=9000, wrong=20)
+    return [
+        capped_runs,
+        made_up(example("star"), "ctns", runs=7, asked=1000),
+        *six(example("star")),
+    ]
+
+
+def tied():
+    problem = sx.Problem(["a", "b", "c"], means=[1, 1, 0.3])
+    return [made_up(problem, runs=1), made_up(problem, "ctns", runs=2)]
+
+
+CASES = {
+    "one": lambda: [made_up(example("star"))],
+    "six": lambda: six(example("movies")),
+    "both": lambda: [r for s in SCENARIOS for r in six(example("star", scenario=s))],
+    "twelve": lambda: [*six(example("star")), *six(example("star"), seed=1)],
+    "far apart": lambda: [made_up(example("star"), scale=s, seed=int(s)) for s in (1.0, 300.0)],
+    "very far apart": lambda: [made_up(example("star"), scale=s, seed=int(s)) for s in (1, 9e3)],
+    "long names": long_names,
+    "many arms": many_arms,
+    "capped": capped,
+    "tied": tied,
+    "certain": lambda: [made_up(example("star", delta=1e-6), threshold="mixture")],
+    "careless": lambda: [made_up(example("star", delta=0.5), wrong=50)],
+    "settings": lambda: [
+        made_up(example("star")),
+        made_up(example("star", delta=0.001), threshold="mixture"),
+        made_up(example("meal"), "ctns", tracking="direct"),
+    ],
+}
+
+
+def panels(figure):
+    return {axes.get_label(): axes for axes in figure.axes}
+
+
+def texts(figure):
+    every = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+    return [text for text in every if text.get_text()]
+
+
+def words(figure):
+    return [text.get_text() for text in texts(figure)]
+
+
+def bars(axes):
+    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_texts_stay_apart_and_on_the_page(case):
+    figure = results_figure(CASES[case]())
+    renderer = figure.canvas.get_renderer()
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts(figure)]
+    page = figure.bbox
+    for said, box in boxes:
+        assert page.x0 <= box.x0, said
+        assert box.x1 <= page.x1, said
+        assert page.y0 <= box.y0, said
+        assert box.y1 <= page.y1, said
+    for (said, box), (other_said, other) in itertools.combinations(boxes, 2):
+        # Lines of text may touch; a pixel of overlap is not seen.
+        assert not box.padded(-1.0).overlaps(other.padded(-1.0)), (said, other_said)
+    # What is written on the page itself stays off what is drawn.
+    for text in figure.texts:
+        box = text.get_window_extent(renderer)
+        assert not any(box.overlaps(axes.bbox) for axes in figure.axes), text.get_text()
+
+
+def test_panels_per_group_and_result():
+    labels = set(panels(results_figure(CASES["settings"]())))
+    expected = {f"{kind} {g}" for kind in ("times", "correct") for g in range(3)}
+    assert labels == expected | {f"allocation {g} 0" for g in range(3)}
+    both = results_figure(CASES["both"]())
+    assert len(both.axes) == 2 * (2 + 6)
+
+
+def test_times_are_the_numbers():
+    result = made_up(example("star"))
+    axes = panels(results_figure([result]))["times 0"]
+    lines = {tuple(np.round(line.get_xdata(), 6)) for line in axes.lines}
+    q05, q25, q75, q95 = np.quantile(result.stopping_times, [0.05, 0.25, 0.75, 0.95])
+    for points in [
+        (q05, q95),
+        (q25, q75),
+        (result.stopping_times.mean(),),
+        (result.stopping_times.max(),),
+        (result.lower_bound,) * 2,
+    ]:
+        assert tuple(np.round(points, 6)) in lines
+    shape = max(axes.lines, key=lambda line: len(line.get_xdata()))
+    assert shape.get_xdata()[0] == result.stopping_times.min()
+    assert shape.get_xdata()[-1] == result.stopping_times.max()
+
+
+def test_density_peaks_where_the_runs_are():
+    result = made_up(example("star"), runs=4000)
+    shape = max(
+        panels(results_figure([result]))["times 0"].lines, key=lambda line: len(line.get_xdata())
+    )
+    peak = shape.get_xdata()[np.argmin(shape.get_ydata())]  # the vertical axis points down
+    counts, edges = np.histogram(result.stopping_times, bins=12)
+    fullest = edges[np.argmax(counts)]
+    width = edges[1] - edges[0]
+    assert fullest - width < peak < fullest + 2 * width
+
+
+def test_words_of_the_picture():
+    result = made_up(example("star"), "ctns", runs=40, wrong=4)
+    said = words(results_figure([result]))
+    summary = result.summary()["stopping_time"]
+    assert "Samples until the best mix is known: 0.5 a, 0.5 d" in said
+    assert f"{summary['mean']:,.0f} ± {summary['stderr']:,.0f}" in said
+    assert f"{summary['mean'] / result.lower_bound:.3g}" in said
+    assert "lower bound 774.4" in said
+    assert "asked: 90%" in said
+    assert "90%" in said
+    assert any(text.startswith("gk16 is not proven for gaussian rewards") for text in said)
+    proven = words(results_figure([made_up(example("star"), threshold="mixture")]))
+    assert any(text.startswith("mixture is proven for gaussian rewards") for text in proven)
+
+
+def test_correctness_with_its_interval():
+    results = [made_up(example("star"), runs=40, wrong=wrong, seed=wrong) for wrong in (0, 10)]
+    axes = panels(results_figure(results))["correct 0"]
+    spans = {tuple(np.round(line.get_xdata(), 9)) for line in axes.lines}
+    for result in results:
+        right = result.summary()["correct"]
+        assert (round(right["low"], 9), round(right["high"], 9)) in spans
+        assert (round(right["fraction"], 9),) in spans
+    assert (0.9, 0.9) in spans
+    assert axes.get_xlim()[0] < results[1].summary()["correct"]["low"]
+
+
+def test_allocations_against_the_optimal_one():
+    result = made_up(example("movies"))
+    axes = panels(results_figure([result]))["allocation 0 0"]
+    assert [bar.get_width() for bar in bars(axes)] == pytest.approx(
+        result.summary()["mean_allocation"]
+    )
+    best = result.bound.scenarios["anytime"].allocation
+    marks = [line.get_xdata() for line in axes.lines if to_hex(line.get_color()) == "#222222"]
+    assert [mark[0] for mark in marks] == pytest.approx(best.tolist())
+    ends = axes.get_xlim()[1]
+    assert all(mark[0] < ends for mark in marks)
+
+
+def test_no_marks_where_nothing_is_optimal():
+    figure = results_figure(tied())
+    said = words(figure)
+    assert not any("optimal allocation" in text for text in said)
+    assert not any("lower bound" in text for text in said)
+    assert "As good as the policy shown: b alone." in said
+    axes = panels(figure)["allocation 0 0"]
+    assert len(bars(axes)) == 3
+    assert len(axes.lines) == 1  # the base line
+
+
+def test_scale_is_logarithmic_when_needed():
+    def scale(case):
+        return panels(results_figure(CASES[case]()))["times 0"].get_xscale()
+
+    assert scale("one") == "linear"
+    assert scale("far apart") == "log"
+    assert panels(results_figure(CASES["one"]()))["times 0"].get_xlim()[0] == 0
+
+
+def test_a_sampler_has_one_colour_everywhere():
+    assert len(set(COLOURS.values())) == len(SAMPLERS) == len(COLOURS)
+    for results in (CASES["both"](), CASES["both"]()[::-1], [made_up(example("star"), "cge")]):
+        figure = panels(results_figure(results))
+        for label, axes in figure.items():
+            if label.startswith("allocation"):
+                group, index = map(int, label.split()[1:])
+                sampler = results[6 * group + index].plan.sampler.name
+                colours = {to_hex(bar.get_facecolor()).upper() for bar in bars(axes)}
+                assert colours == {COLOURS[sampler].upper()}
+
+
+def test_own_samplers_differ_in_colour():
+    results = [made_up(example("star"), name=name) for name in ("mine", "yours", "mine")]
+    figure = panels(results_figure(results))
+    colours = [to_hex(bars(figure[f"allocation 0 {i}"])[0].get_facecolor()) for i in range(3)]
+    assert colours[0] == colours[2] != colours[1]
+    assert not {c.upper() for c in colours} & {c.upper() for c in COLOURS.values()}
+
+
+def test_capped_and_missing_runs_are_said():
+    results = capped()
+    said = words(results_figure(results))
+    assert f"{int(results[0].capped.sum())} capped" in said
+    assert "7 of 1,000 runs" in said
+
+
+def test_arms_that_are_left_out_are_counted():
+    figure = results_figure(many_arms())
+    assert len(bars(panels(figure)["allocation 0 0"])) == 16
+    assert "Not shown: 24 arms." in words(figure)
+
+
+def test_results_that_differ_in_settings_stand_apart():
+    said = words(results_figure(CASES["settings"]()))
+    assert "Samples until the best mix is known" in said
+    assert any("delta 0.001, threshold mixture" in text for text in said)
+    assert "ctns, direct" in said
+
+
+def test_samplers_that_share_a_name_are_told_apart():
+    results = [made_up(example("star"), seed=seed) for seed in (4, 5, 5)]
+    said = words(results_figure(results))
+    assert {"uniform, seed 4", "uniform, seed 5 (1)", "uniform, seed 5 (2)"} <= set(said)
+
+
+def test_results_without_runs_are_left_out():
+    empty = made_up(example("star"), "ctns", runs=0, asked=5)
+    assert "ctns" not in words(results_figure([empty, made_up(example("star"))]))
+    for nothing in ([], [empty]):
+        with pytest.raises(sx.SettingError, match="nothing to draw: no run has finished"):
+            results_figure(nothing)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".SVG", b"<?xml")]
+)
+def test_files(tmp_path, suffix, start):
+    first, second = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"
+    plot_results(long_names(), first)
+    plot_results(long_names(), second)
+    assert first.read_bytes().startswith(start)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_bad_paths(tmp_path):
+    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.png, \.svg"):
+        plot_results([made_up(example("star"))], tmp_path / "x.jpeg")
+    with pytest.raises(sx.SettingError, match="there is no folder"):
+        plot_results([made_up(example("star"))], tmp_path / "no" / "x.png")
+
+
+def test_infinite_and_zero_bounds_have_no_line():
+    careless = made_up(example("star", delta=0.5))
+    assert careless.lower_bound == 0
+    assert not any("lower bound" in text for text in words(results_figure([careless])))
+    assert math.isinf(tied()[0].lower_bound)

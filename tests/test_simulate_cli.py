@@ -1,0 +1,598 @@
+"""`simulate` and `demo`, as a user meets them."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import simplexplore as sx
+from simplexplore import cli, compiling, runner
+from simplexplore.compiling import compile_ahead, explained
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+STAR = str(EXAMPLES / "star.toml")
+MOVIES = str(EXAMPLES / "movies.toml")
+TRIAL = str(EXAMPLES / "trial.toml")
+QUICK = ("--sampler", "uniform", "--runs", "20")
+
+RESULT_KEYS = {
+    "sampler",
+    "scenario",
+    "threshold",
+    "delta",
+    "runs",
+    "seed",
+    "stopping_time",
+    "correct",
+    "capped",
+    "lower_bound",
+    "microseconds_per_step",
+    "mean_allocation",
+}
+
+
+def run(*args, code=0):
+    """Run a command in this process; 80 columns, as when output is not a terminal."""
+    result = CliRunner().invoke(cli.app, [str(arg) for arg in args])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.stderr
+    if code == 0:
+        # Nothing but the first compilation on a machine is worth a word there.
+        assert all(line.startswith("compiling ") for line in result.stderr.splitlines())
+    return result
+
+
+def refuse(*args):
+    """Run a command that must fail with one message; return the message."""
+    result = run("simulate", *args, code=2)
+    assert result.stdout == ""
+    message = [x for x in result.stderr.splitlines() if not x.startswith("compiling ")]
+    assert message[0].startswith("Error: ")
+    return "\n".join(message)
+
+
+def report(*args):
+    text = run("simulate", *args, "--json").stdout
+    assert text.count("\n") == 1
+    return json.loads(text)
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def problem_file(tmp_path):
+    def write(text):
+        path = tmp_path / "problem.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+TIE = 'arms = ["a", "b", "c"]\nmeans = [1, 1, 0]\n[constraints]\nx = "c >= 0.2"'
+
+
+# ---------------------------------------------------------------------- --json
+
+
+def test_json_is_that_of_the_contract():
+    told = report(STAR, *QUICK, "--seed", "3")
+    assert told["arms"] == ["a", "b", "c", "d", "e"]
+    (entry,) = told["results"]
+    assert entry.keys() >= RESULT_KEYS
+    assert entry["stopping_time"].keys() == {"mean", "stderr", "median", "q05", "q95", "max"}
+    assert entry["correct"].keys() == {"fraction", "low", "high"}
+    assert entry["microseconds_per_step"] > 0
+    expected = sx.simulate(sx.Problem.from_file(STAR), sampler="uniform", runs=20, seed=3)
+    mine = expected.summary()
+    del entry["microseconds_per_step"], mine["microseconds_per_step"]
+    assert entry == mine
+
+
+def test_settings_reach_the_simulation():
+    options = ["--delta", "0.3", "--means", "0.2,0.5,0.4,0.95,0.1", "--threshold", "mixture"]
+    options += ["--max-steps", "300", "--tracking", "direct", "--scenario", "end-of-time"]
+    (entry,) = report(STAR, *QUICK, *options)["results"]
+    expected = sx.simulate(
+        sx.Problem.from_file(STAR),
+        [0.2, 0.5, 0.4, 0.95, 0.1],
+        "uniform",
+        delta=0.3,
+        runs=20,
+        scenario="end-of-time",
+        threshold="mixture",
+        tracking="direct",
+        max_steps=300,
+    ).summary()
+    del entry["microseconds_per_step"], expected["microseconds_per_step"]
+    assert entry == expected
+    assert entry["threshold"] == "mixture"
+    assert entry["scenario"] == "end-of-time"
+
+
+def test_one_entry_per_scenario_and_sampler():
+    told = report(MOVIES, "--sampler", "uniform, top-two", "--runs", 3, "--scenario", "both")
+    pairs = [(entry["scenario"], entry["sampler"]) for entry in told["results"]]
+    assert pairs == [
+        ("end-of-time", "uniform"),
+        ("end-of-time", "top-two"),
+        ("anytime", "uniform"),
+        ("anytime", "top-two"),
+    ]
+    bounds = [entry["lower_bound"] for entry in told["results"]]
+    assert bounds[0] == bounds[1] < bounds[2] == bounds[3]
+
+
+def test_workers_change_nothing():
+    def results(workers):
+        told = report(STAR, "--sampler", "uniform,top-two", "--runs", 60, "--workers", workers)
+        return [
+            {k: v for k, v in e.items() if k != "microseconds_per_step"} for e in told["results"]
+        ]
+
+    assert results(1) == results(3)
+
+
+def test_capped_runs_are_counted():
+    (entry,) = report(STAR, *QUICK, "--max-steps", 50)["results"]
+    assert entry["capped"] == 20
+    assert entry["stopping_time"]["max"] == 50
+    assert entry["stopping_time"]["stderr"] == 0
+
+
+def test_a_tie_with_max_steps(problem_file):
+    text = run("simulate", problem_file(TIE), *QUICK, "--max-steps", 400, "--json").stdout
+    assert '"lower_bound": 1e999' in text
+    (entry,) = json.loads(text)["results"]
+    assert entry["capped"] > 0
+
+
+def test_one_run():
+    (entry,) = report(STAR, "--sampler", "uniform", "--runs", 1)["results"]
+    assert entry["stopping_time"]["stderr"] is None
+
+
+# ---------------------------------------------------------------------- for people
+
+
+def test_table():
+    told = report(STAR, "--sampler", "uniform,top-two", "--runs", 20)["results"]
+    text = run("simulate", STAR, "--sampler", "uniform,top-two", "--runs", 20).stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert "delta 0.1, threshold gk16, 20 runs each, seed 0" in words(text)
+    assert "Samples until stopping, anytime (lower bound: 774.4)" in text
+    for entry in told:
+        times = entry["stopping_time"]
+        row = f"{entry['sampler']} {times['mean']:,.0f} ± {times['stderr']:,.0f} "
+        row += f"{times['median']:,.0f} {times['q95']:,.0f} {times['mean'] / 774.387:.3g} "
+        assert row in words(text)
+        shares = np.array(entry["mean_allocation"])
+        assert f"{shares[0] + shares[1]:.3f}" in text  # use of the first constraint
+    assert "gk16 is not proven for gaussian rewards" in words(text)
+    assert "capped" not in text
+
+
+def test_table_of_both_scenarios_and_long_names():
+    sampler = f"uniform,{EXAMPLES / 'weakest_edge.py'}"
+    text = run("simulate", MOVIES, "--sampler", sampler, "--runs", 2, "--scenario", "both").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert "end-of-time (lower bound: 2,020)" in text
+    assert "anytime (lower bound: 3,807)" in text
+    assert text.count("Mean use by the samples taken") == 1  # limits matter anytime only
+
+
+def test_table_says_what_is_capped_and_what_is_proven():
+    text = words(run("simulate", STAR, *QUICK, "--max-steps", 50, "--threshold", "mixture").stdout)
+    assert "capped: stopped by --max-steps (50)" in text
+    assert "mixture is proven for gaussian rewards: a wrong answer has probability at most" in text
+
+
+def test_out_and_plot(tmp_path):
+    picture, folder = tmp_path / "x.svg", tmp_path / "deep" / "out"
+    text = run("simulate", STAR, *QUICK, "--plot", picture, "--out", folder).stdout
+    assert str(picture) in text.replace("\n", "")
+    assert str(folder) in text.replace("\n", "")
+    assert picture.read_text(encoding="utf-8").startswith("<?xml")
+    (loaded,) = sx.load_results(folder)
+    expected = sx.simulate(sx.Problem.from_file(STAR), sampler="uniform", runs=20)
+    np.testing.assert_array_equal(loaded.stopping_times, expected.stopping_times)
+    np.testing.assert_array_equal(loaded.pulls, expected.pulls)
+    told = report(STAR, "--sampler", "top-two", "--runs", 2, "--out", folder, "--plot", picture)
+    assert [r.plan.sampler.name for r in sx.load_results(folder)] == ["top-two"]
+    assert len(told["results"]) == 1
+
+
+# ---------------------------------------------------------------------- one's own
+
+
+def test_own_sampler_and_threshold(tmp_path):
+    mine = tmp_path / "mine.py"
+    shutil.copy(EXAMPLES / "weakest_edge.py", mine)
+    told = report(STAR, "--sampler", f"{mine},uniform", "--runs", 200, "--scenario", "both")[
+        "results"
+    ]
+    assert [entry["sampler"] for entry in told] == ["mine", "uniform"] * 2
+    for own, uniform in (told[:2], told[2:]):
+        assert own["correct"]["low"] > 0.9
+        # It asks where it matters: far fewer samples than uniform, on this instance.
+        assert own["stopping_time"]["mean"] < 0.65 * uniform["stopping_time"]["mean"]
+    assert all(use <= 0.5 for use in told[2]["constraint_use"].values())
+    cautious = ["--threshold", EXAMPLES / "cautious.py"]
+    (slow,) = report(STAR, "--sampler", "uniform", "--runs", 200, *cautious)["results"]
+    assert slow["threshold"] == "cautious"
+    assert slow["proven"] is False
+    assert slow["stopping_time"]["mean"] > 1.2 * told[3]["stopping_time"]["mean"]
+
+
+def test_own_sampler_runs_with_other_rewards():
+    sampler = EXAMPLES / "weakest_edge.py"
+    (entry,) = report(TRIAL, "--sampler", sampler, "--runs", 20)["results"]
+    assert entry["correct"]["fraction"] >= 0.9
+    assert entry["capped"] == 0
+
+
+def sampler_file(folder, body, head="from numba import njit", name="mine.py"):
+    path = folder / name
+    path.write_text(
+        f"{head}\n@njit\ndef allocate(setting, table, run, memory):\n    {body}\n", "utf-8"
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = = 1", "mine.py, line 1: invalid syntax"),
+        ("def other(): pass", "mine.py defines no function 'allocate("),
+        ("TRACKING = 'blind'\ndef allocate(): pass", "TRACKING must be one of cumulative"),
+        ("ARM_VECTORS = -1\ndef allocate(): pass", "ARM_VECTORS must be a whole number"),
+    ],
+)
+def test_sampler_files_that_are_no_samplers(tmp_path, text, message):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    assert message in refuse(STAR, "--sampler", path)
+
+
+def test_sampler_that_does_not_compile(tmp_path):
+    error = refuse(STAR, "--sampler", sampler_file(tmp_path, "run.w[0] = undefined(3)"))
+    assert "mine.py with threshold gk16 does not compile: NameError: name 'undefined'" in error
+    assert error.count("\n") == 0
+
+
+def test_what_numba_says_in_one_line():
+    text = (
+        "\x1b[1mFailed in nopython mode pipeline (step: nopython frontend)\n"
+        "Unknown attribute 'ww' of type Run(array(float64, 1d, C), array(int64, 1d, C))\x1b[0m\n"
+        '\nFile "x.py", line 594:\ndef allocate(setting, table, run, memory):\n'
+        "    run.ww[0] = 1.0\n    ^\n"
+    )
+    told = str(explained(ValueError(text), "mine"))
+    assert (
+        told == "mine does not compile: Unknown attribute 'ww' of type Run, at 'run.ww[0] = 1.0'."
+    )
+    text += "Only accept returning of array passed into the function as argument\n"
+    assert str(explained(ValueError(text), "mine")).endswith("no arrays: use memory.scratch.")
+    assert str(explained(ValueError(""), "mine")) == "mine does not compile: ValueError."
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = = 1", "rule.py, line 1: invalid syntax"),
+        ("def other(): pass", "rule.py defines no function 'reached("),
+    ],
+)
+def test_threshold_files_that_are_no_thresholds(tmp_path, text, message):
+    path = tmp_path / "rule.py"
+    path.write_text(text)
+    assert message in refuse(STAR, *QUICK, "--threshold", path)
+
+
+def test_samplers_are_compiled_side_by_side(monkeypatch, capsys):
+    class Pool:
+        """Notes what it is given to do."""
+
+        def __init__(self, *_):
+            self.asked = asked
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def submit(self, function, *args):
+            self.asked.append((function, *args))
+            return self
+
+        def result(self):
+            if self.asked[-1][1] == "ctns":
+                raise ValueError("does not compile")
+
+    class Module:
+        def __init__(self, is_cached):
+            self.is_cached = is_cached
+
+    modules = {"uniform.py": Module(False), "cge.py": Module(False), "ctns.py": Module(True)}
+    asked = []
+    monkeypatch.setattr(compiling, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(compiling, "build", lambda file, *_: modules[file.name])
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    compile_ahead(["uniform", "ctns", "cge", "oracle"], sx.Gaussian(), "mixture")
+    assert capsys.readouterr().err == "compiling oracle, cge (once on this machine) ...\n"
+    assert [name for _, name, *_ in asked] == ["oracle", "cge"]  # uniform is the same code
+    assert all(module.is_cached for module in modules.values())
+    asked.clear()
+    modules["ctns.py"].is_cached = False
+    compile_ahead(["uniform", "ctns"], sx.Gaussian(), "mixture")
+    assert asked == []  # one alone is compiled where it is needed
+    for function, *arguments in [(compiling._compile, "uniform", True, "gk16")]:
+        function(*arguments)
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["--sampler", "ctsn"],
+            "there is no sampler 'ctsn'. Did you mean 'ctns'? Known: ctns, cge",
+        ),
+        (["--sampler", "uniform,magic"], "there is no sampler 'magic'."),
+        (["--sampler", "nowhere.py"], "there is no sampler file 'nowhere.py'"),
+        (["--sampler", "ctns,,cge"], "--sampler 'ctns,,cge': a name is empty"),
+        (["--sampler", ""], "a name is empty"),
+        (["--sampler", "ctns,ctns"], "'ctns' is named twice"),
+        ([*QUICK, "--threshold", "mixtur"], "no threshold 'mixtur'. Did you mean 'mixture'?"),
+        ([*QUICK, "--threshold", "nowhere.py"], "there is no threshold file 'nowhere.py'"),
+        ([*QUICK, "--scenario", "any-time"], "Did you mean 'anytime'? Known: end-of-time, anytime"),
+        ([*QUICK, "--tracking", "blind"], "there is no tracking 'blind'. Known: cumulative"),
+        (["--sampler", "uniform", "--runs", "0"], "runs must be a whole number, 1 or more; got 0"),
+        ([*QUICK, "--workers", "0"], "workers must be a whole number, 1 or more; got 0"),
+        ([*QUICK, "--workers", "-2"], "workers must be a whole number, 1 or more; got -2"),
+        ([*QUICK, "--max-steps", "0"], "max_steps must be a whole number, 1 or more; got 0"),
+        ([*QUICK, "--seed", "-1"], "seed must be a whole number, 0 or more; got -1"),
+        ([*QUICK, "--means", "1,2"], "means has 2 numbers for 5 arms"),
+        ([*QUICK, "--means", "1,2,x,4,5"], "item 3, 'x', is not a number"),
+        ([*QUICK, "--delta", "1"], "delta must lie strictly between 0 and 1; got 1"),
+        ([*QUICK, "--plot", "x.gif"], "must end in one of .pdf, .png, .svg"),
+        ([*QUICK, "--plot", "nowhere/x.png"], "there is no folder 'nowhere'"),
+        ([*QUICK, "--out", STAR], "it is a file, not a folder"),
+    ],
+)
+def test_bad_options(args, message, monkeypatch):
+    def never(*_):
+        raise AssertionError("worked although something was wrong")
+
+    monkeypatch.setattr(runner, "Engine", never)
+    monkeypatch.setattr(compiling, "ProcessPoolExecutor", never)
+    assert message in refuse(STAR, *args)
+
+
+def test_several_samplers_with_a_bad_option_compile_nothing(monkeypatch):
+    def never(*_):
+        raise AssertionError("compiled although something was wrong")
+
+    monkeypatch.setattr(compiling, "build", never)
+    for bad in (["--runs", 0], ["--workers", 0], ["--seed", -1], ["--tracking", "blind"]):
+        refuse(STAR, "--sampler", "ctns,cge", *bad)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([STAR], "--sampler"),
+        ([STAR, "--sampler", "ctns", "--runs", "many"], "--runs"),
+        (["--sampler", "ctns"], "FILE"),
+    ],
+)
+def test_usage_errors(args, message):
+    assert message in run("simulate", *args, code=2).output
+
+
+def test_means_outside_the_familys_range():
+    error = refuse(TRIAL, *QUICK, "--means", "0.3,0.4,0.5,0.6,1.2")
+    assert "the mean of arm 'combination' is 1.2, but a bernoulli mean must be" in error
+
+
+def test_no_means(problem_file):
+    assert "no means given" in refuse(problem_file('arms = ["a", "b"]'), *QUICK)
+
+
+def test_a_tie_names_the_policies(problem_file):
+    error = refuse(problem_file(TIE), *QUICK)
+    assert "the optimum is not unique" in error
+    assert "0.8 a + 0.2 c" in error
+    assert "0.8 b + 0.2 c" in error
+    assert "--max-steps" in error
+
+
+def test_one_feasible_policy(problem_file):
+    path = problem_file('arms = ["a", "b"]\nmeans = [1, 0]\n[constraints]\nx = "a == 1/4"')
+    assert "nothing to explore" in refuse(path, *QUICK)
+
+
+def test_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("simulated although nothing can be saved")
+
+    monkeypatch.setattr(runner, "simulate", never)
+    access = os.access
+    forbidden = str(tmp_path)
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: str(path) != forbidden and access(path, mode)
+    )
+    error = refuse(STAR, *QUICK, "--out", tmp_path / "out")
+    assert "cannot save results in" in error
+    assert "permission denied" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------------- interruption
+
+
+def interrupted_after(monkeypatch, runs):
+    """Press Ctrl-C once so many runs of the last sampler are done."""
+    simulate = runner.simulate
+
+    def wrapped(*args, progress, **options):
+        def pressed(done, total):
+            progress(done, total)
+            if options["sampler"] == "top-two" and done >= runs:
+                signal.raise_signal(signal.SIGINT)
+
+        return simulate(*args, progress=pressed, **options)
+
+    monkeypatch.setattr(runner, "simulate", wrapped)
+
+
+def test_interruption_keeps_what_is_finished(tmp_path, monkeypatch):
+    interrupted_after(monkeypatch, 50)
+    args = ["--sampler", "uniform,top-two,ctns", "--runs", 300, "--workers", 1]
+    result = run(
+        "simulate", STAR, *args, "--out", tmp_path, "--plot", tmp_path / "x.png", "--json", code=130
+    )
+    first, second = json.loads(result.stdout)["results"]
+    assert first["runs"] == first["runs_asked"] == 300
+    assert 50 <= second["runs"] < second["runs_asked"] == 300
+    missing = 300 - second["runs"]
+    message = result.stderr.splitlines()[-1]
+    assert message == (
+        f"Interrupted: {missing} of 300 runs of top-two, anytime, are missing; "
+        "not simulated: ctns, anytime."
+    )
+    loaded = sx.load_results(tmp_path)
+    assert [r.runs for r in loaded] == [300, second["runs"]]
+    # The runs that are there are the runs of an undisturbed simulation.
+    whole = sx.simulate(sx.Problem.from_file(STAR), sampler="top-two", runs=300)
+    kept = loaded[1].run_numbers
+    np.testing.assert_array_equal(loaded[1].stopping_times, whole.stopping_times[kept])
+    assert (tmp_path / "x.png").exists()
+
+
+def test_interruption_in_words(monkeypatch):
+    interrupted_after(monkeypatch, 20)
+    args = ["--sampler", "top-two", "--runs", 300, "--workers", 1]
+    result = run("simulate", STAR, *args, code=130)
+    assert "top-two" in result.stdout
+    assert "runs of top-two, anytime, are missing." in result.stderr
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_interruption_outside_a_simulation(monkeypatch, before):
+    simulate = runner.simulate
+    done = []
+
+    def interrupted(*args, **options):
+        if len(done) == before:
+            raise KeyboardInterrupt
+        done.append(1)
+        return simulate(*args, **options)
+
+    monkeypatch.setattr(runner, "simulate", interrupted)
+    args = ["--sampler", "uniform,top-two", "--runs", 5, "--json"]
+    result = run("simulate", STAR, *args, code=130)
+    if before:
+        assert [e["sampler"] for e in json.loads(result.stdout)["results"]] == ["uniform"]
+        assert "Interrupted: not simulated: top-two, anytime." in result.stderr
+    else:
+        assert result.stdout == ""
+        assert result.stderr.endswith("Interrupted.\n")
+
+
+# ---------------------------------------------------------------------- progress
+
+
+def test_progress_on_a_terminal_only():
+    """Run the installed program with a terminal as its error stream."""
+    program = str(Path(sys.executable).parent / "simplexplore")
+    reading, writing = os.pipe()
+    child, terminal = pty.fork()
+    if child == 0:
+        os.dup2(writing, 1)  # results go elsewhere
+        args = [program, "simulate", STAR, *QUICK, "--json"]
+        os.execve(program, args, {**os.environ, "COLUMNS": "80", "TERM": "xterm"})
+    os.close(writing)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    with os.fdopen(reading) as results:
+        told = json.loads(results.read())
+    os.waitpid(child, 0)
+    os.close(terminal)
+    assert len(told["results"]) == 1
+    text = seen.decode()
+    assert "uniform, anytime" in text
+    assert "20/20" in text
+    assert "left" in text
+
+
+# ---------------------------------------------------------------------- demo
+
+
+@pytest.fixture
+def short_demo(monkeypatch):
+    """The demo with two samplers and few runs."""
+    assert cli.DEMO_SAMPLERS == ("ctns", "cge", "top-two", "uniform")
+    monkeypatch.setattr(cli, "DEMO_SAMPLERS", ("top-two", "uniform"))
+    monkeypatch.setattr(cli, "DEMO_RUNS", 5)
+
+
+@pytest.mark.usefixtures("short_demo")
+def test_demo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = run("demo").stdout
+    assert "Best mix: 0.5 a, 0.5 d" in text
+    assert "Samples until stopping, anytime" in text
+    for picture in ("star.png", "samplers.png"):
+        assert Path("demo-output", picture).read_bytes().startswith(b"\x89PNG")
+    # Everything it says to try can be tried; fewer runs and samplers do here.
+    commands = [line.split()[1:] for line in text.splitlines() if " demo-output/star.toml" in line]
+    commands = [command for command in commands if command[0] in ("bound", "simulate")]
+    assert [command[0] for command in commands] == ["bound", "simulate", "simulate", "bound"]
+    for command in commands:
+        short = [
+            part.replace("ctns,cge,ptns,uniform,oracle,top-two", "uniform") for part in command
+        ]
+        short = [part.replace("1000", "3").replace("top-two", "uniform") for part in short]
+        run(*short, *(["--max-steps", "100"] if command[0] == "simulate" else []))
+    assert Path("demo-output/mine.png").exists()
+    assert Path("demo-output/all.png").exists()
+
+
+@pytest.mark.usefixtures("short_demo")
+def test_demo_json(tmp_path):
+    told = json.loads(run("demo", "--out", tmp_path / "out", "--json").stdout)
+    assert told["bound"]["policy"] == [0.5, 0, 0, 0.5, 0]
+    assert Path(told["picture"]).exists()
+    assert Path(told["results_picture"]).exists()
+    assert [entry["sampler"] for entry in told["results"]] == ["top-two", "uniform"]
+    assert sx.Problem.from_file(told["problem"]) == cli.star()
+
+
+def test_demo_problem_is_the_example():
+    assert cli.star() == sx.Problem.from_file(STAR)
+
+
+def test_demo_cannot_write(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("demo", "--out", tmp_path / "file", code=2)
+    assert "cannot make the folder" in result.stderr
