@@ -1,0 +1,207 @@
+"""The table of policies that compiled code walks on, against the exact twin."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import reference
+from simplexplore.errors import InfeasibleError
+from simplexplore.geometry import Polytope
+from simplexplore.problem import Problem
+from simplexplore.vertices import VertexTable, best_arm_table, empty_table
+from strategies import systems
+
+HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=40)
+TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
+
+
+def polytope_of(name):
+    truth = TRUTH[name]
+    return Polytope(Problem(len(truth["mu"]), (truth["B"], truth["c"])))
+
+
+def full_table(polytope, means):
+    table = VertexTable(polytope, polytope.optimal_vertex(means))
+    assert table.explore()
+    return table
+
+
+def described(table):
+    """Every vertex with its edges, in their order, and where they lead: free of numbers."""
+    arrays = table.arrays()
+    found = {}
+    for number, vertex in enumerate(table.vertices):
+        edges = []
+        for e in range(arrays.first_edge[number], arrays.first_edge[number + 1]):
+            entries = slice(arrays.first_entry[e], arrays.first_entry[e + 1])
+            leads = table.vertices[arrays.following[e]].zero
+            edges.append((arrays.arm[entries].tolist(), arrays.v[entries].tolist(), leads))
+        found[vertex.zero] = (vertex.policy.tolist(), edges)
+    return found
+
+
+@pytest.mark.parametrize("name", ["exp1", "exp2", "ptns8", "gauss_app1", "bern_app1", "bern_app2"])
+def test_same_table_from_any_start(name):
+    polytope = polytope_of(name)
+    first = full_table(polytope, np.zeros(polytope.size))
+    expected = described(first)
+    assert len(expected) == TRUTH[name]["vertices"]
+    for vertex in first.vertices[1:]:
+        table = VertexTable(polytope, vertex)
+        assert table.explore()
+        assert described(table) == expected
+
+
+def test_same_table_from_another_polytope():
+    # Nothing depends on what a polytope was asked before.
+    rng = np.random.default_rng(5)
+    expected = described(full_table(polytope_of("gauss_app1"), np.zeros(7)))
+    polytope = polytope_of("gauss_app1")
+    for _ in range(20):
+        polytope.edges(polytope.optimal_vertex(rng.normal(size=7)))
+    assert described(full_table(polytope, rng.normal(size=7))) == expected
+
+
+@HYPOTHESIS
+@given(systems(min_size=2, max_size=5, max_rows=3))
+def test_vertices_and_edges_are_all_there(system):
+    try:
+        polytope = Polytope(system.problem())
+    except InfeasibleError:
+        pytest.fail("the system is feasible")
+    if polytope.dimension == 0:
+        return
+    table = full_table(polytope, np.zeros(system.size))
+    all_sides = system.sides()
+    exact = reference.vertices(all_sides, system.size)
+    found = {
+        tuple(vertex.shares.get(a, Fraction(0)) for a in range(system.size))
+        for vertex in table.vertices
+    }
+    assert found == set(exact)
+    arrays = table.arrays()
+    for number, vertex in enumerate(table.vertices):
+        point = tuple(vertex.shares.get(a, Fraction(0)) for a in range(system.size))
+        count = arrays.first_edge[number + 1] - arrays.first_edge[number]
+        assert count == len(reference.edge_directions(all_sides, point))
+
+
+@HYPOTHESIS
+@given(systems(min_size=2, max_size=5, max_rows=3))
+def test_union_size(system):
+    polytope = Polytope(system.problem())
+    if polytope.dimension == 0:
+        return
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(system.size)))
+    log_size, counted = table.union_size()
+    all_sides = system.sides()
+    points = reference.vertices(all_sides, system.size)
+    supports = {
+        frozenset(a for a, x in enumerate(direction) if x)
+        for point in points
+        for direction in reference.edge_directions(all_sides, point)
+    }
+    assert counted
+    assert np.exp(log_size) == pytest.approx(min(len(supports), len(points) - 1))
+
+
+def test_union_size_beyond_counting(monkeypatch):
+    polytope = polytope_of("imdb_sigma1.33")
+    table = full_table(polytope, np.zeros(12))
+    counted = np.log(len(table.vertices) - 1)
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(12)))
+    monkeypatch.setattr(VertexTable, "explore", lambda self: False)
+    log_size, was_counted = table.union_size()
+    assert not was_counted
+    assert log_size >= counted
+    # sum over j of C(3, j) C(12, j + 1), or with the total counted among the rows.
+    assert 1365 - 1e-6 <= np.exp(log_size) <= 4368 + 1e-6
+
+
+def test_explore_stops_at_its_limit():
+    polytope = polytope_of("imdb_sigma1.33")
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(12)))
+    assert not table.explore(limit=10)
+    assert 10 < len(table.vertices) < 74
+    assert table.explore()
+    assert len(table.vertices) == 74
+
+
+def test_following_an_edge_twice_adds_nothing():
+    polytope = polytope_of("exp1")
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(5)))
+    number = table.follow(0)
+    size = len(table.vertices)
+    assert table.follow(0) == number
+    assert table.add(table.vertices[number]) == number
+    assert len(table.vertices) == size
+
+
+def test_edges_by_arm_are_the_same_edges():
+    polytope = polytope_of("gauss_app1")
+    table = full_table(polytope, np.zeros(7)).arrays()
+    for number in range(len(table.first_edge) - 1):
+        first, last = table.first_edge[number : number + 2]
+        by_edge = {
+            (int(table.arm[k]), e - first, float(table.v[k]))
+            for e in range(first, last)
+            for k in range(table.first_entry[e], table.first_entry[e + 1])
+        }
+        by_arm = {
+            (arm, int(table.column_edge[k]), float(table.column_v[k]))
+            for arm in range(7)
+            for k in range(table.first_column[number, arm], table.first_column[number, arm + 1])
+        }
+        assert by_arm == by_edge
+
+
+def test_losses_point_away_from_the_policy():
+    polytope = polytope_of("gauss_app1")
+    mu = np.array(TRUTH["gauss_app1"]["mu"])
+    table = full_table(polytope, mu).arrays()
+    for e in range(table.first_edge[1]):
+        entries = slice(table.first_entry[e], table.first_entry[e + 1])
+        assert table.v[entries] @ mu[table.arm[entries]] > 0
+        assert abs(table.v[entries].sum()) < 1e-12
+
+
+def test_best_arm_table():
+    table = best_arm_table(4)
+    assert table.first_edge.tolist() == [0, 3, 6, 9, 12]
+    for arm in range(4):
+        others = []
+        for e in range(table.first_edge[arm], table.first_edge[arm + 1]):
+            entries = slice(table.first_entry[e], table.first_entry[e + 1])
+            pair = dict(zip(table.arm[entries].tolist(), table.v[entries].tolist(), strict=True))
+            assert pair.pop(arm) == 1.0
+            (other,) = pair
+            assert pair[other] == -1.0
+            others.append(other)
+        assert others == [b for b in range(4) if b != arm]
+
+
+def test_best_arm_table_is_the_simplex():
+    polytope = Polytope(Problem(4))
+    simplex = full_table(polytope, np.zeros(4))
+    arrays, pairs = simplex.arrays(), best_arm_table(4)
+    for number, vertex in enumerate(simplex.vertices):
+        arm = int(np.argmax(vertex.policy))
+
+        def edges(table, i):
+            return {
+                tuple(sorted(zip(table.arm[s].tolist(), table.v[s].tolist(), strict=True)))
+                for e in range(table.first_edge[i], table.first_edge[i + 1])
+                for s in [slice(table.first_entry[e], table.first_entry[e + 1])]
+            }
+
+        assert edges(arrays, number) == edges(pairs, arm)
+
+
+def test_empty_table():
+    table = empty_table()
+    assert table.first_edge.tolist() == [0]
+    assert len(table.arm) == len(table.root) == 0
