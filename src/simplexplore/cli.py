@@ -161,7 +161,7 @@ def simulate(
         typer.Option(
             metavar="NAME",
             show_default=False,
-            help="How arms follow the allocation: cumulative, direct, sampled or focused, instead "
+            help="How arms follow the allocation (cumulative, averaged, direct, sampled), instead "
             "of the sampler's own way.",
         ),
     ] = None,

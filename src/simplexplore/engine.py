@@ -190,16 +190,9 @@ class Engine:
         )
         return w
 
-    def _make_arrays(
-        self, old: tuple[Table, Run, Memory] | None = None
-    ) -> tuple[Table, Run, Memory]:
-        """Arrays as large as the table needs, with the contents of the old ones."""
+    def _make_arrays(self) -> tuple[Table, Run, Memory]:
         setting, sampler = self._setting, self.plan.sampler
         table = self.table.arrays()
-        pairs = setting.pairs
-        edges = max(len(table.following), len(pairs.following))
-        widest = max(_largest(table.first_edge), _largest(pairs.first_edge))
-        entries = max(_most_entries(table), _most_entries(pairs))
         rows = len(setting.start)
         run = Run(
             n=np.zeros(setting.size),
@@ -208,11 +201,11 @@ class Engine:
             target=np.zeros(setting.size),
             average=np.zeros(setting.size),
             w=np.zeros(setting.size),
-            gap=np.zeros(widest),
-            spread=np.zeros(widest),
-            value=np.zeros(widest),
-            time=np.zeros(widest),
-            gradient=np.zeros(entries),
+            gap=np.zeros(0),
+            spread=np.zeros(0),
+            value=np.zeros(0),
+            time=np.zeros(0),
+            gradient=np.zeros(0),
             scale=np.zeros(1),
             integers=np.zeros(8, dtype=np.int64),
             rewards=np.zeros(4, dtype=np.uint64),
@@ -220,26 +213,18 @@ class Engine:
         )
         memory = Memory(
             arms=np.zeros((sampler.arm_vectors, setting.size)),
-            edges=np.zeros((sampler.edge_vectors, edges)),
+            edges=np.zeros((sampler.edge_vectors, 0)),
             rows=np.zeros((5, rows)),
             scratch=np.zeros((4, setting.size)),
             system=np.zeros((rows, rows)),
         )
-        if old is not None:
-            old_table, old_run, old_memory = old
-            table.root[: len(old_table.root)] = old_table.root
-            for new, before in zip(run, old_run, strict=True):
-                new[: len(before)] = before
-            memory.arms[:] = old_memory.arms
-            memory.rows[:] = old_memory.rows
-            memory.edges[:, : old_memory.edges.shape[1]] = old_memory.edges
-        return table, run, memory
+        return _fitted(table, setting.pairs, run, memory)
 
     def _grow(self) -> None:
         """Add the vertex that a walk was missing."""
-        _, run, _ = self._arrays
+        _, run, memory = self._arrays
         self.table.follow(int(run.integers[MISSING_EDGE]))
-        self._arrays = self._make_arrays(self._arrays)
+        self._arrays = _fitted(self.table.arrays(), self._setting.pairs, run, memory)
 
     @property
     def announcement(self) -> str | None:
@@ -347,7 +332,34 @@ def streams(seed: int, runs: range) -> npt.NDArray[np.uint64]:
     return np.array(words, dtype=np.uint64).reshape(len(runs), 2, 4)
 
 
-def _largest(first: npt.NDArray[np.int64]) -> int:
+def _fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> tuple[Table, Run, Memory]:
+    """The same records with room for every vertex of the tables, contents kept."""
+    edges = max(len(table.following), len(pairs.following))
+    widest = max(_most(table.first_edge), _most(pairs.first_edge))
+    entries = max(_most_entries(table), _most_entries(pairs))
+    if len(run.gap) < widest or len(run.gradient) < entries:
+        run = run._replace(
+            gap=_longer(run.gap, widest),
+            spread=_longer(run.spread, widest),
+            value=_longer(run.value, widest),
+            time=_longer(run.time, widest),
+            gradient=_longer(run.gradient, entries),
+        )
+    if memory.edges.shape[1] < edges:
+        longer = np.zeros((len(memory.edges), edges))
+        longer[:, : memory.edges.shape[1]] = memory.edges
+        memory = memory._replace(edges=longer)
+    return table, run, memory
+
+
+def _longer(array: Array, size: int) -> Array:
+    longer = np.zeros(max(size, len(array)))
+    longer[: len(array)] = array
+    return longer
+
+
+def _most(first: npt.NDArray[np.int64]) -> int:
+    """Most edges at one vertex; unused room at the end counts for nothing."""
     return int(np.diff(first).max(initial=1))
 
 

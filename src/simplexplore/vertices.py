@@ -7,6 +7,7 @@ alone, never on how it was reached, so runs are the same whatever was met before
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +37,7 @@ class VertexTable:
         self.vertices: list[Vertex] = []
         self._number: dict[frozenset[int], int] = {}
         self._edges: list[Edges] = []
-        self._first_edge = [0]
-        self._following: list[int] = []
+        self._buffers = _Buffers(polytope.size)
         self.add(polytope.canonical(start))
 
     def add(self, vertex: Vertex) -> int:
@@ -50,23 +50,25 @@ class VertexTable:
         self.vertices.append(vertex)
         edges = self.polytope.edges(vertex)
         self._edges.append(edges)
-        self._first_edge.append(self._first_edge[-1] + len(edges))
-        self._following += [-1] * len(edges)
+        self._buffers.append(edges.index, -edges.value)
         return number
 
     def follow(self, edge: int) -> int:
         """The vertex that an edge (of the whole table) leads to, added if it is new."""
-        if self._following[edge] < 0:
-            number = int(np.searchsorted(self._first_edge, edge, side="right")) - 1
-            local = edge - self._first_edge[number]
+        following = int(self._buffers.following[edge])
+        if following < 0:
+            first = self._buffers.first_edge[: len(self.vertices) + 1]
+            number = int(np.searchsorted(first, edge, side="right")) - 1
+            local = edge - int(first[number])
             adjacent = self.polytope.adjacent(self.vertices[number], self._edges[number], local)
-            self._following[edge] = self.add(adjacent)
-        return self._following[edge]
+            following = self.add(adjacent)
+            self._buffers.following[edge] = following
+        return following
 
     def explore(self, limit: int = MAX_COUNTED) -> bool:
         """Add all vertices; False if there are more than the limit."""
         edge = 0
-        while edge < len(self._following):
+        while edge < self._buffers.edges:
             if len(self.vertices) > limit:
                 return False
             self.follow(edge)
@@ -94,28 +96,24 @@ class VertexTable:
         return float(np.logaddexp.reduce(terms)), False
 
     def arrays(self) -> Table:
-        """The table for compiled code."""
-        return _table(
-            [edges.index for edges in self._edges],
-            [-edges.value for edges in self._edges],
-            np.array(self._following, dtype=np.int64),
-            self.polytope.size,
-        )
+        """The table for compiled code: the same arrays until they had to grow."""
+        return self._buffers.table()
 
 
 def best_arm_table(size: int) -> Table:
     """The simplex: vertex a is arm a alone, its edges lead to the other arms."""
-    index, v = [], []
+    buffers = _Buffers(size)
     for a in range(size):
         others = np.array([b for b in range(size) if b != a], dtype=np.int64)
-        index.append(np.column_stack([np.full(size - 1, a), others]))
-        v.append(np.tile([1.0, -1.0], (size - 1, 1)))
-    return _table(index, v, np.full(size * (size - 1), -1, dtype=np.int64), size)
+        buffers.append(
+            np.column_stack([np.full(size - 1, a), others]), np.tile([1.0, -1.0], (size - 1, 1))
+        )
+    return buffers.table()
 
 
 def empty_table() -> Table:
     """No vertices; for runs that have no use for a second table."""
-    return _table([], [], np.zeros(0, dtype=np.int64), 1)
+    return _Buffers(1).table()
 
 
 def _log_binomial(n: int, k: int) -> float:
@@ -124,42 +122,73 @@ def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-def _table(index: list[Indices], v: list[Array], following: Indices, size: int) -> Table:
-    """Edges by edge and by arm, from padded arrays per vertex."""
-    first_edge, first_entry = [0], [0]
-    arms: list[Indices] = []
-    values: list[Array] = []
-    columns = np.zeros((max(1, len(index)), size + 1), dtype=np.int64)
-    column_edge: list[Indices] = []
-    column_v: list[Array] = []
-    filled = 0
-    for number, (arm_rows, v_rows) in enumerate(zip(index, v, strict=True)):
+class _Buffers:
+    """Arrays of a table that grow by doubling, so that adding a vertex costs that vertex."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.vertices = self.edges = self.entries = 0
+        self.first_edge = np.zeros(1, dtype=np.int64)
+        self.first_entry = np.zeros(1, dtype=np.int64)
+        self.arm = np.zeros(0, dtype=np.int64)
+        self.v = np.zeros(0)
+        self.following = np.zeros(0, dtype=np.int64)
+        self.first_column = np.zeros((1, size + 1), dtype=np.int64)
+        self.column_edge = np.zeros(0, dtype=np.int64)
+        self.column_v = np.zeros(0)
+        self.root = np.zeros(0)
+        self._table: Table | None = None
+
+    def _reserve(self, vertices: int, edges: int, entries: int) -> None:
+        """Make room; old contents stay, and fresh edges lead nowhere yet."""
+
+        def grown(array: npt.NDArray[Any], needed: int, fill: float = 0) -> npt.NDArray[Any]:
+            if len(array) >= needed:
+                return array
+            self._table = None
+            larger = np.full((max(needed, 2 * len(array)), *array.shape[1:]), fill, array.dtype)
+            larger[: len(array)] = array
+            return larger
+
+        self.first_edge = grown(self.first_edge, vertices + 1)
+        self.first_column = grown(self.first_column, vertices)
+        self.first_entry = grown(self.first_entry, edges + 1)
+        self.following = grown(self.following, edges, -1)
+        self.root = grown(self.root, edges)
+        self.arm, self.v = grown(self.arm, entries), grown(self.v, entries)
+        self.column_edge = grown(self.column_edge, entries)
+        self.column_v = grown(self.column_v, entries)
+
+    def append(self, arm_rows: Indices, v_rows: Array) -> None:
+        """Add a vertex: its edges by edge, and the same by arm."""
         used = v_rows != 0
         counts = used.sum(axis=1)
-        first_edge.append(first_edge[-1] + len(arm_rows))
-        first_entry += (first_entry[-1] + np.cumsum(counts)).tolist()
-        flat_arms, flat_v = arm_rows[used], v_rows[used]
-        arms.append(flat_arms)
-        values.append(flat_v)
-        edges = np.repeat(np.arange(len(arm_rows)), counts)
-        order = np.lexsort((edges, flat_arms))
-        column_edge.append(edges[order])
-        column_v.append(flat_v[order])
-        places = np.searchsorted(flat_arms[order], np.arange(size + 1))
-        columns[number] = filled + places
-        filled += len(flat_arms)
+        arms, v = arm_rows[used], v_rows[used]
+        edges, entries = self.edges + len(arm_rows), self.entries + len(arms)
+        self._reserve(self.vertices + 1, edges, entries)
+        self.first_edge[self.vertices + 1] = edges
+        self.first_entry[self.edges + 1 : edges + 1] = self.entries + np.cumsum(counts)
+        self.arm[self.entries : entries] = arms
+        self.v[self.entries : entries] = v
+        local = np.repeat(np.arange(len(arm_rows)), counts)
+        order = np.lexsort((local, arms))
+        self.column_edge[self.entries : entries] = local[order]
+        self.column_v[self.entries : entries] = v[order]
+        places = np.searchsorted(arms[order], np.arange(self.size + 1))
+        self.first_column[self.vertices] = self.entries + places
+        self.vertices, self.edges, self.entries = self.vertices + 1, edges, entries
 
-    def joined(parts: list[npt.NDArray[np.generic]], dtype: type) -> npt.NDArray[np.generic]:
-        return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), dtype=dtype)
-
-    return Table(
-        first_edge=np.array(first_edge, dtype=np.int64),
-        first_entry=np.array(first_entry, dtype=np.int64),
-        arm=joined(arms, np.int64),  # type: ignore[arg-type]
-        v=joined(values, np.float64),  # type: ignore[arg-type]
-        following=following,
-        first_column=columns,
-        column_edge=joined(column_edge, np.int64),  # type: ignore[arg-type]
-        column_v=joined(column_v, np.float64),  # type: ignore[arg-type]
-        root=np.zeros(first_edge[-1]),
-    )
+    def table(self) -> Table:
+        if self._table is None:
+            self._table = Table(
+                first_edge=self.first_edge,
+                first_entry=self.first_entry,
+                arm=self.arm,
+                v=self.v,
+                following=self.following,
+                first_column=self.first_column,
+                column_edge=self.column_edge,
+                column_v=self.column_v,
+                root=self.root,
+            )
+        return self._table

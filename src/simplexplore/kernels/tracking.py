@@ -7,10 +7,10 @@ import math
 from numba import njit
 
 from .records import AVERAGED, DIRECT, FOCUSED, PULLS, SAMPLED
+from .rng import uniform
 
 # Averaged tracking weighs the allocation of time s like s^(FORGETTING - 1).
 FORGETTING = 2.0
-from .rng import uniform
 
 
 @njit
