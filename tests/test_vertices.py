@@ -114,7 +114,7 @@ def test_union_size_beyond_counting(monkeypatch):
     table = full_table(polytope, np.zeros(12))
     counted = np.log(len(table.vertices) - 1)
     table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(12)))
-    monkeypatch.setattr(VertexTable, "explore", lambda self: False)
+    monkeypatch.setattr(VertexTable, "explore", lambda _: False)
     log_size, was_counted = table.union_size()
     assert not was_counted
     assert log_size >= counted
