@@ -249,7 +249,7 @@ class Engine:
     def begin(self, words: npt.NDArray[np.uint64]) -> int:
         """Start a run with its random streams (2, 4); returns the first arm."""
         table, run, memory = self._arrays
-        self._module.begin(self._setting, table, run, memory)
+        self._module.begin_run(self._setting, table, run, memory)
         run.rewards[:], run.choices[:] = words
         return int(run.integers[ARM])
 
@@ -257,12 +257,12 @@ class Engine:
         """Take in a reward, in the user's coordinates."""
         table, run, _ = self._arrays
         unit = float(self.plan.problem.rewards.to_unit(reward))
-        self._module.observe(self._setting, table, run, arm, unit)
+        self._module.observe_reward(self._setting, table, run, arm, unit)
 
     def advance(self) -> int | None:
         """Recommend, then the next arm, or None when the evidence is enough."""
         while True:
-            status = self._module.advance(self._setting, *self._arrays)
+            status = self._module.advance_run(self._setting, *self._arrays)
             if status != UNKNOWN_VERTEX:
                 break
             self._grow()

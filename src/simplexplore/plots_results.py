@@ -79,8 +79,9 @@ ROW, AXIS, COLUMN_HEAD, ARM_ROW = 0.48, 0.3, 0.25, 0.23
 
 LEGEND = "shape: all runs; bar: middle half; line: 5% to 95%; diamond: mean; dot: longest run"
 
-# Times are drawn on a logarithmic scale when the longest is so many times the least mean.
-LOGARITHMIC = 10.0
+# Times are drawn on a logarithmic scale when a long run of one sampler (its 95% quantile) is
+# so many times the mean of another.
+LOGARITHMIC = 6.0
 
 # Points of a density, and how many runs it is made of at most (quantiles stand for more).
 DENSITY_POINTS, DENSITY_RUNS = 160, 1000
@@ -157,6 +158,8 @@ class _Group:
         self.circumstances = circumstances(self.results)
         times = [result.summary()["stopping_time"] for result in self.results]
         self.means = [mean_and_error(x["mean"], x["stderr"]) for x in times]
+        longest, least = max(x["q95"] for x in times), min(x["mean"] for x in times)
+        self.logarithmic: bool = longest > LOGARITHMIC * least
 
     @property
     def least(self) -> float:
@@ -248,7 +251,7 @@ def _draw_times(
         MARGIN,
         top,
         f"Samples until stopping, {group.results[0].plan.scenario}",
-        note,
+        f"{note}; logarithmic scale" if group.logarithmic else note,
         names_width + TIMES_WIDTH + means_width + RATIO_WIDTH,
     )
     left, head = MARGIN + names_width, top + HEADING
@@ -293,10 +296,9 @@ def _time_axis(axes: Axes, group: _Group) -> list[float]:
     """Choose the scale; return places of ticks."""
     longest = max(float(result.stopping_times.max()) for result in group.results)
     shortest = min(float(np.quantile(r.stopping_times, 0.05)) for r in group.results)
-    means = [float(result.stopping_times.mean()) for result in group.results]
     if not math.isnan(group.least):
         shortest, longest = min(shortest, group.least), max(longest, group.least)
-    if longest > LOGARITHMIC * min(means):
+    if group.logarithmic:
         axes.set_xscale("log")
         axes.set_axis_off()
         low, high = shortest / 1.1, longest * 1.1

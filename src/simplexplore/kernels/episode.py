@@ -202,3 +202,25 @@ def simulate_runs(
         progress[0] += 1
         progress[1] = 0
     return STOPPED
+
+
+# Entries for one run, step by step. The functions above are inlined wherever they are used,
+# because the records are too wide to be handed over a thousand times a millisecond.
+
+
+@njit
+def begin_run(setting, table, run, memory):
+    """See `begin`."""
+    begin(setting, table, run, memory)
+
+
+@njit
+def observe_reward(setting, table, run, arm, reward):
+    """See `observe`."""
+    observe(setting, table, run, arm, reward)
+
+
+@njit
+def advance_run(setting, table, run, memory):
+    """See `advance`."""
+    return advance(setting, table, run, memory)
