@@ -1,0 +1,236 @@
+"""Ask and tell: every rule in the class's notes, and the same run as in simulation."""
+
+import math
+
+import numpy as np
+import pytest
+
+import simplexplore as sx
+from simplexplore.engine import streams
+from simplexplore.errors import RewardError, SettingError
+from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem import Problem
+from test_rng import fill_normal, fill_poisson, fill_uniform
+
+ARMS = ["a", "b", "c"]
+
+
+def explorer(rewards=None, **options):
+    problem = Problem(ARMS, ["a + b <= 0.6"], rewards or Gaussian(1.0))
+    options = {"sampler": "uniform", "threshold": "gk16", **options}
+    return sx.Explorer(problem, **options)
+
+
+def state(x):
+    return (
+        x.ask(),
+        x.pulls,
+        x.counts.tolist(),
+        x.means.tolist(),
+        x._engine.run.target.tolist(),
+        x._engine.run.choices.tolist(),
+    )
+
+
+def warm(x, steps=10, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        x.tell(x.ask(), float(rng.normal()))
+    return x
+
+
+def test_asking_changes_nothing():
+    x = warm(explorer(delta=1e-6))
+    before = state(x)
+    assert [x.ask() for _ in range(5)] == [before[0]] * 5
+    assert state(x) == before
+
+
+def test_asking_often_or_once_is_the_same_run():
+    one, two = explorer(delta=1e-6, seed=4), explorer(delta=1e-6, seed=4)
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        reward = float(rng.normal())
+        two.ask()
+        two.ask()
+        assert one.ask() == two.ask()
+        one.tell(one.ask(), reward)
+        two.tell(two.ask(), reward)
+
+
+def test_telling_another_arm_counts():
+    for sampler in ("uniform", "ctns"):
+        x = warm(explorer(sampler=sampler, delta=1e-6))
+        other = next(arm for arm in ARMS if arm != x.ask())
+        number = ARMS.index(other)
+        before, mean = x.counts.copy(), x.means[number]
+        x.tell(other, 5.0)
+        assert x.pulls == 11
+        assert x.counts[number] == before[number] + 1
+        assert x.means[number] == pytest.approx((mean * before[number] + 5) / (before[number] + 1))
+        assert x.ask() in ARMS
+
+
+def test_telling_out_of_order_from_the_start():
+    # The first round ends once every arm has a reward, in whatever order they come.
+    x = explorer(sampler="ctns", delta=1e-6)
+    assert x.ask() == "a"
+    x.tell("c", 0.1)
+    assert x.ask() == "a"
+    x.tell("c", 0.3)
+    assert x.policy is None
+    x.tell("a", 1.0)
+    assert x.ask() == "b"
+    assert x.policy is None
+    x.tell("b", 0.2)
+    assert x.policy == pytest.approx([0.6, 0.0, 0.4])
+    assert x.counts.tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf, "1.0", None, True])
+def test_rewards_that_are_no_numbers(reward):
+    x = warm(explorer(delta=1e-6))
+    before = state(x)
+    with pytest.raises(RewardError):
+        x.tell(x.ask(), reward)
+    assert state(x) == before
+
+
+@pytest.mark.parametrize(
+    ("family", "good", "bad"),
+    [
+        (Bernoulli(), [0, 1, 0.0, 1.0], [0.5, 2, -1]),
+        (Poisson(), [0, 3, 7.0], [0.5, -1]),
+        (Bounded(-1.0, 2.0), [-1, 0.3, 2.0], [-1.01, 2.5]),
+        (Gaussian(1.0), [-1e6, 0.0, 3], []),
+    ],
+)
+def test_rewards_that_a_family_cannot_produce(family, good, bad):
+    x = explorer(family, delta=1e-6)
+    for reward in good:
+        x.tell(x.ask(), reward)
+    before = state(x)
+    for reward in [*bad, math.nan]:
+        with pytest.raises(RewardError):
+            x.tell(x.ask(), reward)
+    assert str(state(x)) == str(before)  # a mean may be NaN, which equals nothing
+
+
+def test_unknown_arm():
+    x = warm(explorer(delta=1e-6))
+    before = state(x)
+    with pytest.raises(SettingError, match=r"there is no arm 'd'; arms: a, b, c"):
+        x.tell("d", 1.0)
+    with pytest.raises(SettingError, match=r"there is no arm 0"):
+        x.tell(0, 1.0)
+    assert state(x) == before
+
+
+def test_arm_that_no_policy_uses():
+    problem = Problem([*ARMS, "d"], ["a + b <= 0.6", "d <= 0"])
+    x = sx.Explorer(problem, "uniform", threshold="gk16")
+    with pytest.raises(SettingError, match=r"no feasible policy uses arm 'd'"):
+        x.tell("d", 1.0)
+    assert x.pulls == 0
+    asked = set()
+    for _ in range(30):
+        if x.ask() is None:
+            break
+        asked.add(x.ask())
+        x.tell(x.ask(), 0.0)
+    assert asked == {"a", "b", "c"}
+    assert math.isnan(x.means[3])
+
+
+def test_after_stopping():
+    x = explorer(Gaussian(0.1), sampler="ctns")
+    values = {"a": 1.0, "b": 0.0, "c": 0.5}
+    while not x.stopped:
+        x.tell(x.ask(), values[x.ask()])
+        assert x.pulls < 1000
+    assert x.ask() is None
+    assert x.policy == pytest.approx([0.6, 0.0, 0.4])
+    before = state(x)
+    with pytest.raises(SettingError, match=r"has stopped: its answer is in 'policy'"):
+        x.tell("a", 1.0)
+    assert state(x) == before
+
+
+def test_before_any_reward():
+    x = explorer()
+    assert x.ask() == "a"
+    assert x.pulls == 0
+    assert not x.stopped
+    assert x.policy is None
+    assert np.isnan(x.means).all()
+    assert x.counts.tolist() == [0, 0, 0]
+
+
+def test_answers_are_copies():
+    x = warm(explorer(delta=1e-6))
+    before = state(x)
+    x.counts[:] = 99
+    x.means[:] = 99
+    x.policy[:] = 99
+    assert state(x) == before
+    assert x.policy.max() <= 1
+
+
+def test_seeds():
+    for seed in (-1, 1.5, True):
+        with pytest.raises(SettingError, match="seed must be a whole number, 0 or more"):
+            explorer(seed=seed)
+    arms = []
+    for seed in (1, 1, 2):
+        x = explorer(delta=1e-6, seed=seed)
+        told = []
+        for _ in range(40):
+            told.append(x.ask())
+            x.tell(x.ask(), 0.0)
+        arms.append(told)
+    assert arms[0] == arms[1] != arms[2]
+
+
+def test_settings():
+    with pytest.raises(SettingError, match="Did you mean 'uniform'"):
+        explorer(sampler="unifrom")
+    with pytest.raises(SettingError, match="Did you mean 'gk16'"):
+        explorer(threshold="gk61")
+    with pytest.raises(sx.ProblemError, match="delta"):
+        explorer(delta=0.0)
+    with pytest.raises(sx.ProblemError, match="scenario"):
+        explorer(scenario="sometimes")
+    assert explorer(scenario="anytime", delta=0.3).problem.delta == 0.3
+
+
+@pytest.mark.parametrize("scenario", ["end-of-time", "anytime"])
+@pytest.mark.parametrize("sampler", ["uniform", "ctns", "cge", "ptns", "top-two"])
+def test_same_arms_as_run_0_of_simulate(sampler, scenario):
+    means = np.array([0.7, 0.1, 0.35])
+    for rewards in (Gaussian(0.5), Bernoulli(), Poisson()):
+        problem = Problem(ARMS, ["a + b <= 0.6"], rewards, means=means, scenario=scenario)
+        result = sx.simulate(problem, sampler=sampler, runs=1, seed=8, delta=0.2, workers=1)
+        x = sx.Explorer(problem, sampler, threshold="gk16", delta=0.2, seed=8)
+        stream = streams(8, range(1))[0, 0].copy()
+        one = np.zeros(1)
+        while not x.stopped:
+            arm = x.ask()
+            mean = means[ARMS.index(arm)]
+            if rewards.name == "gaussian":
+                fill_normal(stream, one)
+                reward = mean + 0.5 * one[0]
+            elif rewards.name == "bernoulli":
+                fill_uniform(stream, one)
+                reward = float(one[0] < mean)
+            else:
+                fill_poisson(stream, mean, one)
+                reward = one[0]
+            x.tell(arm, reward)
+        assert x.pulls == result.stopping_times[0]
+        assert x.counts.tolist() == result.pulls[0].tolist()
+
+
+def test_mixture_is_the_default():
+    x = sx.Explorer(Problem(ARMS), "uniform")
+    assert x._engine.plan.threshold.name == "mixture"
+    assert x._engine.plan.threshold.is_proven("gaussian")
