@@ -212,6 +212,9 @@ def test_scale_is_logarithmic_when_needed():
 
     assert scale("one") == "linear"
     assert scale("far apart") == "log"
+    notes = [any("logarithmic" in x for x in words(results_figure(CASES[c]()))) for c in CASES]
+    scales = [scale(case) == "log" for case in CASES]
+    assert notes == scales
     assert panels(results_figure(CASES["one"]()))["times 0"].get_xlim()[0] == 0
 
 

@@ -214,6 +214,13 @@ def test_out_and_plot(tmp_path):
 # ---------------------------------------------------------------------- one's own
 
 
+@pytest.mark.parametrize("name", ["weakest_edge", "cautious"])
+def test_the_page_shows_the_example(name):
+    page = (EXAMPLES.parent / "docs" / "write_your_own_sampler.md").read_text(encoding="utf-8")
+    text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    assert text[text.index("import math") :].strip() in page
+
+
 def test_own_sampler_and_threshold(tmp_path):
     mine = tmp_path / "mine.py"
     shutil.copy(EXAMPLES / "weakest_edge.py", mine)
