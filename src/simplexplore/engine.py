@@ -103,8 +103,9 @@ class Engine:
         # The start must not depend on any means: maximise nothing.
         self.table = VertexTable(self.polytope, self.polytope.optimal_vertex(np.zeros(size)))
         closed_form = isinstance(problem.rewards, Gaussian) and problem.rewards.domain is None
+        self._sampler = plan.sampler.in_scenario(plan.scenario)
         self._module = build(
-            plan.sampler.file,
+            self._sampler.file,
             "gaussian" if closed_form else "convex",
             plan.threshold.file,
             plan.threshold.function,
@@ -163,7 +164,7 @@ class Engine:
             first_arms=np.flatnonzero(inside > 0),
             fixed=inside.copy(),
             levels=levels,
-            pairs=best_arm_table(size) if plan.sampler.pairs else empty_table(),
+            pairs=best_arm_table(size) if self._sampler.pairs else empty_table(),
         )
         return setting._replace(fixed=self._fixed_allocation(setting))
 
@@ -191,7 +192,7 @@ class Engine:
         return w
 
     def _make_arrays(self) -> tuple[Table, Run, Memory]:
-        setting, sampler = self._setting, self.plan.sampler
+        setting, sampler = self._setting, self._sampler
         table = self.table.arrays()
         rows = len(setting.start)
         run = Run(

@@ -4,13 +4,14 @@ A sampler file is compiled as a whole with the kernels. It defines
 
     ARM_VECTORS, EDGE_VECTORS   how many vectors it remembers, over arms and over edges
     TRACKING                    how arms follow its allocation (one, or one per scenario)
+    WITHIN_CONSTRAINTS          another file for the anytime scenario (optional)
     allocate(setting, table, run, memory)   write the next allocation into run.w
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..constraints import nearest
@@ -40,6 +41,14 @@ class Sampler:
     edge_vectors: int
     tracking: dict[str, str]
     pairs: bool
+    within: Path | None = None  # another file where exploration must satisfy the constraints
+
+    def in_scenario(self, scenario: str) -> Sampler:
+        """The sampler with the file that the scenario needs."""
+        if self.within is None or scenario != "anytime":
+            return self
+        other = _read(self.name, self.within)
+        return replace(other, tracking=self.tracking, pairs=self.pairs or other.pairs)
 
     @property
     def needs_truth(self) -> bool:
@@ -97,4 +106,9 @@ def _read(name: str, path: Path) -> Sampler:
         if not isinstance(value, int) or value < 0:
             raise SettingError(f"{path.name}: {key} must be a whole number, 0 or more.")
         counts.append(value)
-    return Sampler(name, path, counts[0], counts[1], tracking, bool(found.get("PAIRS", False)))
+    within = found.get("WITHIN_CONSTRAINTS")
+    other = path.parent / within if isinstance(within, str) else None
+    if other is not None and not other.is_file():
+        raise SettingError(f"{path.name}: there is no file {within!r} beside it.")
+    pairs = bool(found.get("PAIRS", False))
+    return Sampler(name, path, counts[0], counts[1], tracking, pairs, other)
