@@ -24,8 +24,8 @@ from .stopping import find_threshold
 MAX_PROCESSES = 4
 
 
-def compile_ahead(samplers: Sequence[str], rewards: Family, threshold: str) -> None:
-    """Compile what several samplers need and the cache lacks, in processes of their own.
+def compile_ahead(jobs: Sequence[tuple[str, str]], rewards: Family, threshold: str) -> None:
+    """Compile what several (sampler, scenario) need and the cache lacks, side by side.
 
     Numba compiles one function at a time in each process. What does not compile is left for
     the run that needs it to complain about.
@@ -33,14 +33,14 @@ def compile_ahead(samplers: Sequence[str], rewards: Family, threshold: str) -> N
     closed_form = isinstance(rewards, Gaussian) and rewards.domain is None
     rule = find_threshold(threshold)
     missing = {}
-    for name in samplers:
-        file = find_sampler(name).file
+    for name, scenario in jobs:
+        file = find_sampler(name).in_scenario(scenario).file
         module = build(file, "gaussian" if closed_form else "convex", rule.file, rule.function)
         if not module.is_cached:
-            missing[module] = name
+            missing[module] = name, scenario
     if len(missing) < 2 or (os.cpu_count() or 1) < 2:
         return  # each is compiled, and announced, where it is first used
-    names = ", ".join(missing.values())
+    names = ", ".join(dict.fromkeys(name for name, _ in missing.values()))
     sys.stderr.write(f"compiling {names} (once on this machine) ...\n")
     sys.stderr.flush()
     count = min(len(missing), os.cpu_count() or 1, MAX_PROCESSES)
@@ -54,7 +54,7 @@ def compile_ahead(samplers: Sequence[str], rewards: Family, threshold: str) -> N
                 module.is_cached = True
 
 
-def _compile(sampler: str, closed_form: bool, threshold: str) -> None:
+def _compile(sampler: str, scenario: str, closed_form: bool, threshold: str) -> None:
     """Fill the cache: two steps on the smallest problem there is."""
     chosen = find_sampler(sampler)
     problem = Problem(2, rewards=Gaussian() if closed_form else Bernoulli())
@@ -63,7 +63,7 @@ def _compile(sampler: str, closed_form: bool, threshold: str) -> None:
         sampler=chosen,
         threshold=find_threshold(threshold),
         delta=problem.delta,
-        scenario=problem.scenario,
+        scenario=scenario,
         allocation=(0.5, 0.5) if chosen.needs_truth else None,
     )
     means = problem.check_means([0.4, 0.6])
