@@ -390,8 +390,8 @@ class Twin:
         unit = float(self.family.to_unit(reward))
         self.mean[arm] += (unit - self.mean[arm]) / self.n[arm]
 
-    def advance(self, followed):
-        """The next arm, or STOP; the engine's run (`followed`) decides ties only."""
+    def advance(self, followed, memory):
+        """The next arm, or STOP; the engine's run and memory decide ties only."""
         if not self.warm:
             self.target += self.rows.inside
             waiting = np.flatnonzero((self.rows.inside > 0) & (self.n == 0))
@@ -403,8 +403,19 @@ class Twin:
         if evidence.min() >= math.log((1 + math.log(self.pulls)) / self.threshold):
             return STOP
         options = self.allocate(evidence)
-        self.w = min(options, key=lambda w: np.abs(w - followed.w).max())
+        if self.sampler == "cge":
+            self.w, self.squares = min(
+                options,
+                key=lambda x: np.abs(x[0] - followed.w).max() + np.abs(x[1] - memory.arms[0]).max(),
+            )
+        else:
+            self.w = min(options, key=lambda w: np.abs(w - followed.w).max())
         return self.track(followed)
+
+    def resume(self, run, memory):
+        """Go on from the engine's allocation, once it was compared."""
+        self.w, self.target = run.w.copy(), run.target.copy()
+        self.squares = memory.arms[0].copy()
 
     def evidence(self):
         return np.array([self.law.respond(v, self.mu, self.n)[0] for v in self.edges()])
@@ -448,7 +459,10 @@ class Twin:
         return self.project(self.best_arm_w, np.ones(self.size))
 
     def _game(self):
-        """Best response, optimistic gains, one AdaGrad step in its own metric."""
+        """Best response, optimistic gains, one AdaGrad step in its own metric.
+
+        Each option comes with the sums of squares that go with it.
+        """
         mu, w = self.mu, self.w + 1e-12
         answers = [self.law.respond(v, mu, w) for v in self.edges()]
         least = min(value for value, _, _ in answers)
@@ -468,8 +482,7 @@ class Twin:
             y = self.w + math.sqrt(0.5) * gain * loose
             projected = self.project(y, loose) if self.anytime else project_on_simplex(y, loose)
             options.append((projected, squares))
-        self._squares = options
-        return [w for w, _ in options]
+        return options
 
     def _top_two(self, evidence):
         """All on the arms of the edge with the least evidence, where they inform most."""
@@ -486,8 +499,6 @@ class Twin:
         return options
 
     def track(self, followed):
-        if self.sampler == "cge":  # what goes with the option chosen
-            self.squares = next(s for w, s in self._squares if w is self.w)
         if self.tracking == "sampled":
             self.target += self.w
             u, total = self.choices.uniform(), 0.0
