@@ -233,6 +233,16 @@ def test_own_sampler_and_threshold_are_kept(tmp_path):
     assert Results.load(tmp_path / "copy").summary() == result.summary()
 
 
+def test_what_a_sampler_needs_beside_it_is_kept(tmp_path):
+    text = (EXAMPLES / "weakest_edge.py").read_text()
+    (tmp_path / "mine.py").write_text(f"{text}\nWITHIN_CONSTRAINTS = 'other.py'\n")
+    (tmp_path / "other.py").write_text(text)
+    made_up(star(), str(tmp_path / "mine.py")).save(tmp_path / "out")
+    (tmp_path / "other.py").unlink()
+    sampler = Results.load(tmp_path / "out").plan.sampler
+    assert sampler.in_scenario("anytime").file.read_text() == text
+
+
 def test_two_samplers_of_the_same_name(tmp_path):
     files = []
     for folder in ("a", "b"):

@@ -340,13 +340,13 @@ def _write_result(result: Results, folder: Path) -> dict[str, Any]:
     # Named after its content: a new result never overwrites what an old manifest speaks of.
     name = f"{plan.sampler.name}-{plan.scenario}-{hashlib.sha256(data).hexdigest()[:12]}.npz"
     _write(folder / name, data)
-    own_sampler = None if plan.sampler.name in SAMPLERS else plan.sampler.file
+    own = [] if plan.sampler.name in SAMPLERS else [plan.sampler.file, plan.sampler.within]
     return {
         "sampler": plan.sampler.name,
-        "sampler_file": _write_own(own_sampler, folder),
+        "sampler_file": _write_own(own, folder),
         "scenario": plan.scenario,
         "threshold": plan.threshold.name,
-        "threshold_file": _write_own(plan.threshold.file, folder),
+        "threshold_file": _write_own([plan.threshold.file], folder),
         "tracking": plan.tracking,
         "delta": plan.delta,
         "allocation": plan.allocation,
@@ -361,15 +361,16 @@ def _write_result(result: Results, folder: Path) -> dict[str, Any]:
     }
 
 
-def _write_own(file: Path | None, folder: Path) -> str | None:
-    """Keep a sampler or threshold of the user's, under its own name."""
-    if file is None:
+def _write_own(files: Sequence[Path | None], folder: Path) -> str | None:
+    """Keep a sampler or threshold of the user's, under its own name; what it needs beside it."""
+    texts = {file.name: file.read_bytes() for file in files if file is not None}
+    if not texts:
         return None
-    text = file.read_bytes()
-    place = f"own/{hashlib.sha256(text).hexdigest()[:12]}/{file.name}"
-    (folder / place).parent.mkdir(parents=True, exist_ok=True)
-    _write(folder / place, text)
-    return place
+    place = f"own/{hashlib.sha256(b''.join(texts.values())).hexdigest()[:12]}"
+    (folder / place).mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        _write(folder / place / name, text)
+    return f"{place}/{next(iter(texts))}"
 
 
 def _write(path: Path, data: bytes) -> None:
