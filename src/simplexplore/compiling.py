@@ -47,7 +47,10 @@ def compile_ahead(jobs: Sequence[tuple[str, str]], rewards: Family, threshold: s
     # Ctrl-C reaches these processes too; they end without a word.
     quietly = (signal.SIGINT, signal.SIG_DFL)
     with ProcessPoolExecutor(count, get_context("spawn"), signal.signal, quietly) as pool:
-        made = [pool.submit(_compile, *job, closed_form, threshold) for job in missing.values()]
+        made = [
+            pool.submit(_compile, name, scenario, closed_form, threshold)
+            for name, scenario in missing.values()
+        ]
         for module, future in zip(missing, made, strict=True):
             with contextlib.suppress(Exception):
                 future.result()
