@@ -16,7 +16,7 @@ from simplexplore.bound import lower_bound
 from simplexplore.engine import Engine, Plan, streams
 from simplexplore.errors import MeansError, ProblemError, SettingError
 from simplexplore.families import Bernoulli, Gaussian, Poisson
-from simplexplore.kernels.records import DIRECT, PULLS, VERTEX
+from simplexplore.kernels.records import AVERAGED, DIRECT, PULLS, VERTEX
 from simplexplore.problem import Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 from simplexplore.stopping import find_threshold
@@ -174,7 +174,7 @@ def test_anytime_allocations_stay_in_the_set_for_other_families(sampler, family)
         assert worst[0] <= 1e-9
 
 
-@pytest.mark.parametrize("tracking", ["cumulative", "direct", "sampled"])
+@pytest.mark.parametrize("tracking", ["cumulative", "averaged", "direct", "sampled"])
 def test_anytime_allocations_stay_in_the_set_with_any_tracking(tracking):
     for seed in AWKWARD[:3]:
         problem = awkward(seed, "anytime")
@@ -330,6 +330,8 @@ def test_permuting_arms_permutes_arms(sampler, scenario):
         owed = engine.run.target
         if engine._setting.tracking == DIRECT:
             owed = (engine.pulls + 1) * (owed - before)
+        elif engine._setting.tracking == AVERAGED:
+            owed = (engine.pulls + 1) * engine.run.average
         lag = engine.run.n - owed  # a tie goes to the first arm in order
         assert order[second] == first or lag[order[second]] == pytest.approx(lag[first], abs=1e-9)
         agreed += 1

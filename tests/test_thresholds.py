@@ -58,7 +58,8 @@ def edge_with(engine, support):
     engine.table.explore()
     engine._arrays = engine._make_arrays()
     table = engine._arrays[0]
-    sizes = np.diff(table.first_entry)
+    edges = table.first_edge[len(engine.table.vertices)]
+    sizes = np.diff(table.first_entry[: edges + 1])
     return int(np.flatnonzero(sizes == support)[0])
 
 

@@ -126,7 +126,7 @@ def test_same_trajectory(problem, sampler, scenario):
     assert len(arms) == STEPS
 
 
-@pytest.mark.parametrize("tracking", ["cumulative", "direct", "sampled"])
+@pytest.mark.parametrize("tracking", ["cumulative", "averaged", "direct", "sampled"])
 @pytest.mark.parametrize("problem", [hetero, bernoulli], ids=lambda case: case.__name__)
 def test_same_trajectory_with_other_trackings(problem, tracking):
     together(problem("anytime"), "ctns", tracking, seed=3)

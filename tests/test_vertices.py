@@ -143,8 +143,9 @@ def test_following_an_edge_twice_adds_nothing():
 
 def test_edges_by_arm_are_the_same_edges():
     polytope = polytope_of("gauss_app1")
-    table = full_table(polytope, np.zeros(7)).arrays()
-    for number in range(len(table.first_edge) - 1):
+    full = full_table(polytope, np.zeros(7))
+    table = full.arrays()
+    for number in range(len(full.vertices)):
         first, last = table.first_edge[number : number + 2]
         by_edge = {
             (int(table.arm[k]), e - first, float(table.v[k]))
@@ -171,7 +172,7 @@ def test_losses_point_away_from_the_policy():
 
 def test_best_arm_table():
     table = best_arm_table(4)
-    assert table.first_edge.tolist() == [0, 3, 6, 9, 12]
+    assert table.first_edge[:5].tolist() == [0, 3, 6, 9, 12]  # room to grow follows
     for arm in range(4):
         others = []
         for e in range(table.first_edge[arm], table.first_edge[arm + 1]):
@@ -203,5 +204,5 @@ def test_best_arm_table_is_the_simplex():
 
 def test_empty_table():
     table = empty_table()
-    assert table.first_edge.tolist() == [0]
+    assert table.first_edge[0] == 0
     assert len(table.arm) == len(table.root) == 0

@@ -346,6 +346,7 @@ class Twin:
         self.n = np.zeros(self.size)
         self.mean = np.zeros(self.size)
         self.target = np.zeros(self.size)
+        self.average = setting.inside.copy()
         self.warm = False
         # A table of our own, so that the engine's grows as it would.
         self.table = VertexTable(engine.polytope, engine.table.vertices[0])
@@ -427,7 +428,7 @@ class Twin:
             gaps = [sum(v[a] * mu[a] for a in np.flatnonzero(v)) for v in edges]
             if min(gaps) >= -1e-13 * np.abs(mu).max():
                 return
-            first = self.table._first_edge[self.vertex]
+            first = self.table.arrays().first_edge[self.vertex]
             self.vertex = self.table.follow(first + int(np.argmin(gaps)))
 
     def allocate(self, evidence):
@@ -515,7 +516,13 @@ class Twin:
             share = part / (1 + part)
             tracked = (1 - share) * self.w + share * self.rows.inside
         self.target += tracked
-        owed = (self.pulls + 1) * tracked if self.tracking == "direct" else self.target
+        # Late allocations weigh more: the one of time s like s.
+        self.average += (tracked - self.average) * min(1.0, 2.0 / (self.pulls + 1))
+        owed = self.target
+        if self.tracking == "direct":
+            owed = (self.pulls + 1) * tracked
+        elif self.tracking == "averaged":
+            owed = (self.pulls + 1) * self.average
         lag = np.where(tracked > 0, self.n - owed, math.inf)
         chosen = int(followed.integers[2])
         if lag[chosen] <= lag.min() + TIE * (1 + abs(lag.min())):
