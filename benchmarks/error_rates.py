@@ -56,7 +56,7 @@ def main() -> None:
             f"{platform.python_version()}; seed 0, capped at 10,000,000 steps. A limit is the 95% "
             "upper Clopper-Pearson limit of the error rate.\n"
         ),
-        "| threshold | instance | scenario | sampler | delta | runs | errors | limit | mean time | |",
+        "| threshold | instance | scenario | sampler | delta | runs | errors | limit | mean | |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     missing = []
