@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from .engine import Engine, Plan, streams
 from .errors import SettingError
 from .families import Bernoulli, Family, Gaussian
-from .kernels.build import build
+from .kernels.build import Kernels, build
 from .problem import Problem
 from .samplers import find_sampler
 from .stopping import find_threshold
@@ -32,12 +32,12 @@ def compile_ahead(jobs: Sequence[tuple[str, str]], rewards: Family, threshold: s
     """
     closed_form = isinstance(rewards, Gaussian) and rewards.domain is None
     rule = find_threshold(threshold)
-    missing = {}
+    missing: dict[Kernels, tuple[str, str]] = {}
     for name, scenario in jobs:
         file = find_sampler(name).in_scenario(scenario).file
         module = build(file, "gaussian" if closed_form else "convex", rule.file, rule.function)
         if not module.is_cached:
-            missing[module] = name, scenario
+            missing.setdefault(module, (name, scenario))
     if len(missing) < 2 or (os.cpu_count() or 1) < 2:
         return  # each is compiled, and announced, where it is first used
     names = ", ".join(dict.fromkeys(name for name, _ in missing.values()))

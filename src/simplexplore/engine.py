@@ -303,12 +303,14 @@ class Engine:
         pulls = np.zeros(count, dtype=np.int64)
         vertices = np.zeros(count, dtype=np.int64)
         counts = np.zeros((count, self._setting.size))
-        unit = self.plan.problem.rewards.to_unit(means)
+        # Copies: a read-only array would be another type, and compiled once more.
+        unit = np.array(self.plan.problem.rewards.to_unit(means), dtype=float)
+        noise = np.array(noise, dtype=float)
         while True:
             status = self._module.simulate_runs(
                 self._setting,
                 *self._arrays,
-                np.ascontiguousarray(unit),
+                unit,
                 noise,
                 max_steps,
                 seeds,

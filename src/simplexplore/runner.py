@@ -176,36 +176,33 @@ def _run_blocks(
 
     # Two steps of a first run compile everything; run 0 then says how long a run takes.
     first.simulate(bound.means, noise, streams(seed, range(1)), 2)
-    done = [block(0, 1)]
-    finished = 1
-    each = max(done[0].seconds, 1e-6)
-    if progress:
-        progress(finished, runs)
-    size = int(min(MAX_BLOCK, max(1, BLOCK_SECONDS / each), max(1, runs // (4 * workers))))
-    waiting = _pieces(1, runs, size)
+    done: list[_Block] = []
     pool = ThreadPoolExecutor(max_workers=workers)
     active: set[Future[_Block]] = set()
+
+    def collect() -> None:
+        """Wait for some block and report."""
+        nonlocal active
+        ready, active = wait(active, return_when=FIRST_COMPLETED)
+        done.extend(future.result() for future in ready)
+        if progress:
+            progress(sum(len(b.pulls) for b in done), runs)
+
     try:
-        for start, stop in waiting:
+        active.add(pool.submit(block, 0, 1))
+        collect()
+        each = max(done[0].seconds, 1e-6)
+        size = int(min(MAX_BLOCK, max(1, BLOCK_SECONDS / each), max(1, runs // (4 * workers))))
+        for start, stop in _pieces(1, runs, size):
             active.add(pool.submit(block, start, stop))
             if len(active) >= 2 * workers:
-                ready, active = wait(active, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    done.append(future.result())
-                    finished += len(done[-1].pulls)
-                if progress:
-                    progress(finished, runs)
+                collect()
         while active:
-            ready, active = wait(active, return_when=FIRST_COMPLETED)
-            for future in ready:
-                done.append(future.result())
-                finished += len(done[-1].pulls)
-            if progress:
-                progress(finished, runs)
+            collect()
     except KeyboardInterrupt:
-        for future in active:
-            future.cancel()
-        done += [f.result() for f in active if f.done() and not f.cancelled()]
+        # Blocks under way cannot be stopped; they are short, and what they find is kept.
+        pool.shutdown(wait=True, cancel_futures=True)
+        done += [future.result() for future in active if not future.cancelled()]
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
     return done

@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+import numba
+
 from ..errors import SettingError
 
 HERE = Path(__file__).parent
@@ -126,11 +128,17 @@ class Kernels(Protocol):
     def project_within_rows(self, *records: Any) -> bool: ...
 
 
-@cache
 def build(sampler: Path, family: str, threshold: Path | None, reached: str) -> Kernels:
-    """The compiled functions for a run."""
-    text = generated_text(sampler, family, threshold, reached)
-    key = hashlib.sha256(text.encode()).hexdigest()[:20]
+    """The compiled functions for a run, from the files as they are now."""
+    return _imported(generated_text(sampler, family, threshold, reached))
+
+
+@cache
+def _imported(text: str) -> Kernels:
+    # Records and constants are imported, not part of the text, and machine code depends on
+    # them just as much.
+    parts = [text, *(path.read_text("utf-8") for path in (HERE / "records.py", HERE / "rng.py"))]
+    key = hashlib.sha256("\0".join([*parts, numba.__version__]).encode()).hexdigest()[:20]
     name = f"simplexplore_kernel_{key}"
     path = cache_folder() / f"{name}.py"
     if not path.exists():
