@@ -6,6 +6,7 @@ exploration logic of its own.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,9 @@ _TRACKING = {
     "sampled": SAMPLED,
     "focused": FOCUSED,
 }
+
+# How far a fixed allocation leans inwards when it would starve an arm.
+LEAN = 0.05
 
 # Empirical means at the very end of a family's range are moved this far inside.
 _EDGE_OF_RANGE = 1e-9
@@ -147,7 +151,8 @@ class Engine:
             anytime=anytime,
             tracking=_TRACKING[plan.tracking or plan.sampler.tracking[plan.scenario]],
             delta=float(plan.delta),
-            least_level=float(-np.log(plan.delta)),
+            # One's own threshold may be anything; ours are never below log(1 / delta).
+            least_level=0.0 if plan.threshold.file else float(-np.log(plan.delta)),
             log_union=float(log_union),
             variance=rewards.sigmas(size) ** 2,
             lowest=float(max(low, domain[0])),
@@ -173,7 +178,11 @@ class Engine:
         if self.plan.allocation is not None:
             return np.array(self.plan.allocation, dtype=float)
         if self.plan.sampler.name == "uniform" and setting.anytime:
-            return self._project(setting, np.full(setting.size, 1.0 / setting.size))
+            projected = self._project(setting, np.full(setting.size, 1.0 / setting.size))
+            # An arm that the projection leaves out would never be sampled again, and a run
+            # that needs it never end: lean inwards a little.
+            starved = (projected < LEAN * setting.inside).any()
+            return (1 - LEAN) * projected + LEAN * setting.inside if starved else projected
         return setting.inside.copy()
 
     def _project(self, setting: Setting, target: Array) -> Array:
@@ -238,6 +247,8 @@ class Engine:
         """Say on stderr that compilation is under way, if it is."""
         text = self.announcement
         if text is not None:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
             self._module.is_cached = True
 
     # ------------------------------------------------------------------ one run, step by step
@@ -324,6 +335,13 @@ class Engine:
                 break
             self._grow()
         return pulls, [self.table.vertices[int(v)].zero for v in vertices], counts
+
+
+def whole_number(value: object, name: str, least: int) -> None:
+    """Raise `SettingError` unless the value is a whole number, not below the least."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:  # type: ignore[operator]
+        raise SettingError(f"{name} must be a whole number, {least} or more; got {value!r}.")
 
 
 def streams(seed: int, runs: range) -> npt.NDArray[np.uint64]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from .engine import Engine, Plan, streams
+from .engine import Engine, Plan, streams, whole_number
 from .errors import SettingError
 from .problem import Problem
 from .samplers import find_sampler
@@ -67,8 +67,7 @@ class Explorer:
             problem = problem.replace(delta=delta)
         if scenario is not None:
             problem = problem.replace(scenario=scenario)
-        if isinstance(seed, bool) or seed != int(seed) or seed < 0:
-            raise SettingError(f"seed must be a whole number, 0 or more; got {seed!r}.")
+        whole_number(seed, "seed", 0)
         self.problem = problem
         self._engine = Engine(
             Plan(
@@ -95,9 +94,12 @@ class Explorer:
                 "the exploration has stopped: its answer is in 'policy', and more rewards would "
                 "not change it."
             )
-        if arm not in self._number:
-            raise SettingError(f"there is no arm {arm!r}; arms: {', '.join(self.problem.arms)}.")
-        number = self._number[arm]
+        try:
+            number = self._number[arm]
+        except (KeyError, TypeError):
+            raise SettingError(
+                f"there is no arm {arm!r}; arms: {', '.join(self.problem.arms)}."
+            ) from None
         if not self._engine.may_play(number):
             raise SettingError(
                 f"no feasible policy uses arm {arm!r}, so its rewards say nothing; drop them."

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .bound import Bound, lower_bound
-from .engine import Engine, Plan, streams
+from .engine import Engine, Plan, streams, whole_number
 from .errors import SettingError
 from .families import Gaussian
 from .problem import Problem
@@ -98,10 +98,9 @@ def simulate(
         Of the runs finished; all of them unless interrupted (Ctrl-C keeps what is done).
     """
     for name, value in (("runs", runs), ("workers", workers), ("max_steps", max_steps)):
-        if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
-            raise SettingError(f"{name} must be a whole number, 1 or more; got {value!r}.")
-    if isinstance(seed, bool) or seed != int(seed) or seed < 0:
-        raise SettingError(f"seed must be a whole number, 0 or more; got {seed!r}.")
+        if value is not None:
+            whole_number(value, name, 1)
+    whole_number(seed, "seed", 0)
     chosen = find_sampler(sampler)
     rule = find_threshold(threshold)
     if scenario is not None:
@@ -222,7 +221,12 @@ def _noise(problem: Problem, noise: npt.ArrayLike | None) -> Array:
             f"noise is for gaussian rewards; {problem.rewards.name} rewards have no standard "
             "deviation of their own."
         )
-    spread = np.broadcast_to(np.asarray(noise, dtype=float), (problem.size,)).copy()
+    try:
+        spread = np.broadcast_to(np.asarray(noise, dtype=float), (problem.size,)).copy()
+    except (TypeError, ValueError):
+        raise SettingError(
+            f"noise must be one number, or one for each of the {problem.size} arms; got {noise!r}."
+        ) from None
     if not (np.isfinite(spread).all() and (spread > 0).all()):
         raise SettingError("noise must be positive and finite.")
     return spread

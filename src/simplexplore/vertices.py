@@ -19,8 +19,9 @@ from .standard_form import Vertex
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# Polytopes with more vertices than this are counted by a formula.
-MAX_COUNTED = 2000
+# Polytopes with more vertices than this, divided by arms, are counted by a formula: finding
+# a vertex takes milliseconds and grows with the arms.
+MAX_COUNTED = 20_000
 
 
 class VertexTable:
@@ -65,8 +66,9 @@ class VertexTable:
             self._buffers.following[edge] = following
         return following
 
-    def explore(self, limit: int = MAX_COUNTED) -> bool:
+    def explore(self, limit: int | None = None) -> bool:
         """Add all vertices; False if there are more than the limit."""
+        limit = MAX_COUNTED // self.polytope.size if limit is None else limit
         edge = 0
         while edge < self._buffers.edges:
             if len(self.vertices) > limit:
@@ -88,7 +90,7 @@ class VertexTable:
                 for e in range(len(edges))
             }
             return math.log(max(1, min(len(supports), len(self.vertices) - 1))), True
-        rows = len(self.polytope.form.rows)
+        rows = len(self.polytope.form.rows) - 1  # the total is always tight
         arms = self.polytope.size - len(self.polytope.forced_arms)
         terms = [
             _log_binomial(rows, j) + _log_binomial(arms, j + 1) for j in range(min(rows, arms) + 1)

@@ -228,30 +228,29 @@ def kk21_penalty(n):
 
 @njit
 def farthest(setting, arm, mu, level, upwards):
-    """The mean on one side of mu whose divergence d(mu, .) is the level, or the range's end."""
+    """The mean on one side of mu whose divergence d(mu, .) is the level, or the range's end.
+
+    Newton's method from beyond the root (by Pinsker's inequality and its like) on a convex
+    function: it never steps back across.
+    """
     if setting.family == GAUSSIAN:
         step = math.sqrt(2.0 * setting.variance[arm] * level)
         return mu + step if upwards else mu - step
-    if upwards:
-        low = mu
-        high = (
-            1.0 - 1e-12
-            if setting.family == BERNOULLI
-            else mu + level + math.sqrt(2.0 * mu * level + level * level) + 1.0
-        )
+    if setting.family == BERNOULLI:
+        step = math.sqrt(0.5 * level)
+        x = min(mu + step, 1.0 - 1e-12) if upwards else max(mu - step, 1e-12)
+    elif upwards:
+        x = mu + level + math.sqrt(2.0 * mu * level + level * level)
     else:
-        low = 1e-12
-        high = mu
-    # Newton on a convex function from the far side would do; bisection is short and safe.
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if (divergence(setting, arm, mu, middle) < level) == upwards:
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-9 * high:
+        x = max(mu - math.sqrt(2.0 * mu * level), 1e-12)
+    for _ in range(50):
+        excess = divergence(setting, arm, mu, x) - level
+        spread = x * (1.0 - x) if setting.family == BERNOULLI else x
+        slope = (x - mu) / spread
+        if not (excess > 1e-12 * level) or slope == 0.0:
             break
-    return 0.5 * (low + high)
+        x -= excess / slope
+    return x
 
 
 @njit

@@ -61,6 +61,8 @@ SAMPLERS = tuple(_FILES)
 
 def find_sampler(name: str) -> Sampler:
     """A sampler by name, or one's own from a file: ``path/to/file.py``."""
+    if not isinstance(name, str):
+        raise SettingError(f"a sampler is a name or the path of a file; got {name!r}.")
     if name in _FILES:
         return _read(name, HERE / _FILES[name])
     if name.endswith(".py"):
