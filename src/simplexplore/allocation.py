@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .information import Information
-from .interior import TARGET_GAP, Point, Program, lower_certificate, solve, time
+from .interior import TARGET_GAP, lower_certificate, solve
+from .newton import Point, Program, time
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
