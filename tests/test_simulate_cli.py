@@ -454,6 +454,14 @@ def test_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, monk
 # ---------------------------------------------------------------------- interruption
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """Ctrl-C as in a terminal: a process in the background may have been told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted_after(monkeypatch, runs):
     """Press Ctrl-C once so many runs of the last sampler are done."""
     simulate = runner.simulate

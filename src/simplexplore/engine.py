@@ -117,6 +117,17 @@ class Engine:
         self._setting = self._make_setting(closed_form)
         self._arrays = self._make_arrays()
 
+    def twin(self) -> Engine:
+        """Another engine for the same plan, for another thread: nothing that changes is shared."""
+        other = object.__new__(Engine)
+        other.plan, other.polytope = self.plan, self.polytope
+        other._sampler, other._module = self._sampler, self._module
+        other.table = VertexTable(self.polytope, self.table.vertices[0])
+        pairs = self._setting.pairs
+        other._setting = self._setting._replace(pairs=pairs._replace(root=pairs.root.copy()))
+        other._arrays = other._make_arrays()
+        return other
+
     # ------------------------------------------------------------------ set-up
 
     def _make_setting(self, closed_form: bool) -> Setting:

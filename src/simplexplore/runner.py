@@ -164,7 +164,7 @@ def _run_blocks(
         try:
             engine = idle.get_nowait()
         except Empty:
-            engine = Engine(plan)
+            engine = first.twin()
         began = time.perf_counter()
         pulls, vertices, counts = engine.simulate(
             bound.means, noise, streams(seed, range(start, stop)), max_steps
