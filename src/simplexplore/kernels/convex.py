@@ -149,6 +149,20 @@ def respond(setting, table, run, edge, base, w):
 
 
 @njit
+def closest_edge(setting, table, run, w, scratch):
+    """The vertex's edge with the least D_e(w)."""
+    vertex = run.integers[VERTEX]
+    closest = table.first_edge[vertex]
+    least = math.inf
+    for edge in range(closest, table.first_edge[vertex + 1]):
+        value = respond(setting, table, run, edge, table.first_entry[edge], w)
+        if value < least:
+            least = value
+            closest = edge
+    return closest
+
+
+@njit
 def evaluate(setting, table, run, e):
     """Recompute gap and statistic of one edge of the vertex."""
     vertex = run.integers[VERTEX]

@@ -43,6 +43,27 @@ def respond(setting, table, run, edge, base, w):
 
 
 @njit
+def closest_edge(setting, table, run, w, scratch):
+    """The vertex's edge with the least D_e(w), without gradients."""
+    for a in range(setting.size):
+        scratch[a] = setting.variance[a] / w[a]
+    vertex = run.integers[VERTEX]
+    first = table.first_edge[vertex]
+    closest = first
+    least = math.inf
+    for edge in range(first, table.first_edge[vertex + 1]):
+        spread = 0.0
+        for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+            spread += table.v[k] * table.v[k] * scratch[table.arm[k]]
+        gap = max(run.gap[edge - first], 0.0)
+        value = gap * gap / spread
+        if value < least:
+            least = value
+            closest = edge
+    return closest
+
+
+@njit
 def refresh(setting, table, run):
     """Recompute gaps and statistics of all edges of the vertex."""
     run.scale[0] = 0.0
@@ -118,7 +139,7 @@ def optimistic(setting, mean, n, lam, arm, f):
     """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
     radius = math.sqrt(2.0 * setting.variance[arm] * f / n)
     reach = abs(mean - lam) + radius
-    return max(f / n, 0.5 * reach * reach / setting.variance[arm])
+    return 0.5 * reach * reach / setting.variance[arm]  # never less than f / n
 
 
 @njit
