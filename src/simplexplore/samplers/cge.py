@@ -6,7 +6,7 @@ import math
 
 from numba import njit
 
-from simplexplore.kernels.gaussian import alternative, closest_edge, optimistic
+from simplexplore.kernels.gaussian import alternative, optimistic
 from simplexplore.kernels.projection import project_on_simplex, project_within_rows
 from simplexplore.kernels.records import PULLS
 
@@ -32,8 +32,7 @@ def allocate(setting, table, run, memory):
     )
     for a in range(setting.size):
         price[a] = max(w[a], 1e-12)
-    closest = closest_edge(setting, table, run, price, lam)
-    alternative(setting, table, run, closest, price, lam)
+    alternative(setting, table, run, price, y, lam)
     f = math.log(float(run.integers[PULLS]))
     for a in range(setting.size):
         gain = 0.0
