@@ -446,17 +446,9 @@ def demo(
 
 def star() -> "Problem":
     """The "star" instance of Carlsson et al., Figure 3d, on which the demo runs."""
-    from .families import Gaussian
-    from .problem import Problem
+    from .catalog import instance
 
-    return Problem(
-        arms=["a", "b", "c", "d", "e"],
-        constraints={"first": "a + b <= 0.5", "second": "c + d <= 0.5"},
-        rewards=Gaussian(1.0),
-        scenario="anytime",
-        delta=0.1,
-        means=[1.0, 0.5, 0.4, 0.95, 0.8],
-    )
+    return instance("star").problem
 
 
 def parse_means(text: str) -> list[float]:

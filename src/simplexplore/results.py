@@ -72,6 +72,9 @@ class Results:
         Samples of each arm.
     seconds : float
         Time spent in compiled code, all workers together.
+    noise : (K,) array or None
+        Standard deviations that rewards were drawn with, where they differ from what the
+        sampler was told.
     """
 
     plan: Plan
@@ -85,6 +88,7 @@ class Results:
     correct: npt.NDArray[np.bool_] = field(repr=False)
     pulls: Array = field(repr=False)
     seconds: float
+    noise: Array | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -138,6 +142,7 @@ class Results:
             "runs": self.runs,
             "runs_asked": self.runs_asked,
             "seed": self.seed,
+            "noise": None if self.noise is None else self.noise.tolist(),
             "stopping_time": _statistics(times),
             "correct": {
                 "fraction": right / self.runs if self.runs else None,
@@ -351,6 +356,7 @@ def _write_result(result: Results, folder: Path) -> dict[str, Any]:
         "delta": plan.delta,
         "allocation": plan.allocation,
         "means": result.bound.means.tolist(),
+        "noise": None if result.noise is None else result.noise.tolist(),
         "problem": plan.problem.to_text(),
         "seed": result.seed,
         "runs": result.runs,
@@ -400,6 +406,7 @@ def _read_result(entry: dict[str, Any], folder: Path, bounds: dict[object, Bound
         allocation=None if entry["allocation"] is None else tuple(entry["allocation"]),
     )
     runs = int(entry["runs"])
+    noise = entry.get("noise")  # folders written before it was stored have none
     arrays = _read_arrays(folder / Path(entry["arrays"]).name, runs, problem.size)
     return Results(
         plan=plan,
@@ -408,6 +415,7 @@ def _read_result(entry: dict[str, Any], folder: Path, bounds: dict[object, Bound
         runs_asked=int(entry["runs_asked"]),
         max_steps=int(entry["max_steps"]),
         seconds=float(entry["seconds"]),
+        noise=None if noise is None else np.array(noise, dtype=float).reshape(problem.size),
         **cast(Any, arrays),
     )
 
