@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from simplexplore import catalog
+    from simplexplore import catalog, ratings
     from simplexplore.bound import Bound, lower_bound
     from simplexplore.constraints import Constraint
     from simplexplore.errors import (
@@ -61,7 +61,7 @@ else:
         "simulate": "runner",
     }
 
-    _MODULES = ("catalog",)
+    _MODULES = ("catalog", "ratings")
 
     def __getattr__(name):
         if name in _MODULES:
@@ -101,6 +101,7 @@ __all__ = [
     "catalog",
     "load_results",
     "lower_bound",
+    "ratings",
     "save_results",
     "simulate",
 ]

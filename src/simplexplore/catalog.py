@@ -14,11 +14,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
 
 from .constraints import nearest
 from .errors import SettingError
 from .families import Bernoulli, Gaussian
 from .problem import SCENARIOS, Problem
+
+Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,17 @@ class Instance:
     scenarios: tuple[str, ...] = SCENARIOS
     noise: tuple[float, ...] | None = None
     optimum: Mapping[str, float] | None = None
+
+    @property
+    def means(self) -> Array:
+        """The true means."""
+        return cast(Array, self.problem.means)
+
+    @property
+    def deviations(self) -> Array:
+        """The standard deviations that rewards are drawn with."""
+        told = self.problem.rewards.sigmas(self.problem.size)
+        return told if self.noise is None else np.array(self.noise)
 
 
 def names() -> tuple[str, ...]:

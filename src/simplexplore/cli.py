@@ -14,6 +14,8 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__
+from .cli_ratings import ratings
+from .cli_reproduce import reproduce
 from .errors import MeansError, SettingError, SimplexploreError
 
 if TYPE_CHECKING:
@@ -442,6 +444,10 @@ def demo(
     say(f"  your own limits: edit {file}, then")
     say(f"    {program} bound {file} --plot {out / 'mine.png'}")
     _exit_if_unfinished(results, jobs)
+
+
+app.command()(reproduce)
+app.command()(ratings)
 
 
 def star() -> "Problem":

@@ -253,7 +253,7 @@ def save_results(results: Sequence[Results], folder: str | os.PathLike[str]) -> 
             "simplexplore": __version__,
             "results": entries,
         }
-        _write(target / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+        write_whole(target / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
         for name in old - {entry["arrays"] for entry in entries}:
             (target / name).unlink(missing_ok=True)
     except OSError as error:
@@ -344,7 +344,7 @@ def _write_result(result: Results, folder: Path) -> dict[str, Any]:
     data = buffer.getvalue()
     # Named after its content: a new result never overwrites what an old manifest speaks of.
     name = f"{plan.sampler.name}-{plan.scenario}-{hashlib.sha256(data).hexdigest()[:12]}.npz"
-    _write(folder / name, data)
+    write_whole(folder / name, data)
     own = [] if plan.sampler.name in SAMPLERS else [plan.sampler.file, plan.sampler.within]
     return {
         "sampler": plan.sampler.name,
@@ -375,11 +375,11 @@ def _write_own(files: Sequence[Path | None], folder: Path) -> str | None:
     place = f"own/{hashlib.sha256(b''.join(texts.values())).hexdigest()[:12]}"
     (folder / place).mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        _write(folder / place / name, text)
+        write_whole(folder / place / name, text)
     return f"{place}/{next(iter(texts))}"
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
     """Write aside and move, so that nobody ever sees half a file."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
