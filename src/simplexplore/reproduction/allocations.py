@@ -30,7 +30,7 @@ PRINTED = {
 }
 TITLES = {
     "end-of-time": "Optimal, end-of-time",
-    "best arm": "Optimal for the best arm (ptns, end-of-time)",
+    "best arm": "Best-arm optimal (ptns, end-of-time)",
     "anytime": "Optimal, anytime",
     "ptns anytime": "Its projection (ptns, anytime)",
 }

@@ -13,7 +13,7 @@ from matplotlib.colors import LogNorm
 
 from ..bound import lower_bound
 from ..catalog import instance
-from ..pages import DIM, HEADING, INK, SMALL, TEXT, Page
+from ..pages import DIM, HEADING, SMALL, TEXT, Page
 from ..words import number
 from .meal import frame
 from .part import NOT_REPRODUCED, REPRODUCED, Evidence, Finding, Part, Table
@@ -31,7 +31,7 @@ PANELS = {
     "unconstrained": "Without constraints: the best arm",
     "anytime": "With a + b ≤ 0.5 and c + d ≤ 0.5, anytime",
 }
-MARKS = {"triangle": ("^", "triangle (3c)"), "star": ("*", "star (3d)")}
+MARKS = {"triangle": "^", "star": "*"}
 
 MARGIN, SIDE, GAP, BAR = 0.3, 3.4, 0.75, 0.16
 
@@ -72,7 +72,11 @@ def _draw(evidence: Evidence) -> Figure:
     for i, (panel, title) in enumerate(PANELS.items()):
         start = left + i * (SIDE + GAP)
         page.heading(
-            start - 0.3, MARGIN, title, "characteristic time T, clipped at 10⁶", SIDE + 0.4
+            start - 0.3,
+            MARGIN,
+            title,
+            "T, clipped at 10⁶; triangle: Fig. 3c, star: Fig. 3d",
+            SIDE + 0.4,
         )
         axes = page.axes(start, top, SIDE, SIDE, panel)
         frame(axes)
@@ -83,16 +87,10 @@ def _draw(evidence: Evidence) -> Figure:
         axes.set_ylim(edges[0], edges[-1])
         axes.set_xlabel("μ₄ (arm d)", size=TEXT)
         axes.set_ylabel("μ₅ (arm e)", size=TEXT)
-        for name, (marker, words) in MARKS.items():
+        for name, marker in MARKS.items():
             x, y = instance(name).means[3:].tolist()
             axes.plot(x, y, marker, markersize=12, color="black", markeredgecolor="white",
                       markeredgewidth=1.2)  # fmt: skip
-            axes.annotate(
-                words, (x, y), xytext=(0, -10), textcoords="offset points", ha="center", va="top",
-                size=SMALL, color=INK,
-                bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none",
-                      "alpha": 0.85},
-            )  # fmt: skip
     assert mesh is not None
     bar = page.axes(left + 2 * SIDE + GAP + 0.25, top, BAR, SIDE, "scale")
     bar.set_axis_on()

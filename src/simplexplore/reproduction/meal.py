@@ -39,8 +39,11 @@ NOTE = (
 )
 
 MARGIN = 0.3
-CURVE_WIDTH, CURVE_HEIGHT, CURVE_LABELS = 6.0, 3.4, 1.3
-GREATEST = 1e5
+CURVE_WIDTH, CURVE_HEIGHT = 7.2, 3.6
+GREATEST = 2e5
+
+# Where on its line a name stands clear of the others.
+LABELLED = {"meal": 0.66, "meal-a": 0.26, "meal-b": 0.94}
 
 
 def _at(name: str, second: float | None = None) -> dict[str, Any]:
@@ -71,7 +74,7 @@ def _draw_people() -> Figure:
     for i, (name, (title, _, _)) in enumerate(PEOPLE.items()):
         bound = lower_bound(instance(name).problem)
         left = MARGIN + i * (triangle.WIDTH + MARGIN)
-        page.write(left, MARGIN, title.capitalize(), size=13, weight="bold")
+        page.write(left, MARGIN, title[0].upper() + title[1:], size=13, weight="bold")
         least = number(bound.samples)
         page.write(left, MARGIN + 0.23, f"at least {least} samples (δ = {bound.delta:g})")
         triangle.draw_triangle(page, bound, left, MARGIN + 0.6)
@@ -141,18 +144,18 @@ def _ties(evidence: Evidence, name: str) -> list[float]:
 def _draw_curve(evidence: Evidence) -> Figure:
     page = Page()
     left, top = MARGIN + 0.7, MARGIN + HEADING
-    page.resize(left + CURVE_WIDTH + CURVE_LABELS + MARGIN, top + CURVE_HEIGHT + 0.75)
+    page.resize(left + CURVE_WIDTH + MARGIN, top + CURVE_HEIGHT + 0.75)
     page.heading(
         MARGIN, MARGIN,
         "Lower bound as the mean of salmon, μ₂, approaches the boundaries of the normal cones",
         "end-of-time, δ = 0.1, standard deviation 1; dotted upright: μ is on a boundary, where two "
-        "mixes tie", CURVE_WIDTH + CURVE_LABELS + 0.7,
+        "mixes tie", CURVE_WIDTH + 0.7,
     )  # fmt: skip
     axes = page.axes(left, top, CURVE_WIDTH, CURVE_HEIGHT, "curve")
     frame(axes)
     axes.set_yscale("log")
     x = np.array(evidence.numbers["mu2"])
-    axes.set_xlim(x[0], x[-1] + 0.02)
+    axes.set_xlim(x[0], x[-1] + 0.04)
     axes.set_ylim(10, GREATEST)
     axes.set_xlabel("μ₂, mean taste of salmon (μ₁ = 1, μ₃ = 0)", size=TEXT)
     axes.set_ylabel("samples needed, at least (logarithmic)", size=TEXT)
@@ -160,16 +163,14 @@ def _draw_curve(evidence: Evidence) -> Figure:
         curve = evidence.numbers["curves"][name]["end-of-time"]
         y = np.array([math.nan if value is None else value for value in curve])
         axes.plot(x, y, color=colour, linestyle=style, linewidth=2)
+        at = SECOND_MEANS.index(LABELLED[name])
         axes.annotate(
-            title, (x[-1], y[-1]), xytext=(9, 0), textcoords="offset points", va="center",
-            size=TEXT, color=colour, weight="bold", annotation_clip=False,
+            title, (x[at], y[at]), xytext=(-7, 6), textcoords="offset points", ha="right",
+            size=TEXT, color=colour, weight="bold",
         )  # fmt: skip
-    for place, word in ((0.5, "A: tie"), (1.0, "")):
+    for place, words in ((0.5, "person A: tie"), (1.0, "no constraints, A: tie")):
         axes.axvline(place, color=DIM, linestyle=":", linewidth=1)
-        if word:
-            axes.text(
-                place - 0.015, GREATEST / 1.4, word, ha="right", va="top", size=SMALL, color=DIM
-            )
+        axes.text(place - 0.012, GREATEST / 1.2, words, ha="right", va="top", size=SMALL, color=DIM)
     axes.axvline(0.3, color=TRACK, linewidth=1, zorder=0)
     axes.text(0.29, 11.5, "as in Fig. 1", ha="right", va="bottom", size=SMALL, color=DIM)
     return page.figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from ..pages import DIM, HEADING, INK, SMALL, TEXT, TRACK, Page
+from ..pages import DIM, HEADING, INK, PALE, SMALL, TEXT, Page
 from ..plots_results import COLOURS
 from ..results import Results
 from ..words import number
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Shapes tell samplers apart where colours do not.
 MARKERS = {"ctns": "o", "cge": "s", "ptns": "X", "uniform": "v", "oracle": "D", "top-two": "*"}
 
-MARGIN, NAMES, BOUNDS, WIDTH, ROW = 0.3, 2.5, 0.9, 5.6, 0.27
+MARGIN, NAMES, BOUNDS, WIDTH, ROW = 0.3, 2.3, 0.9, 6.2, 0.36
 
 
 def overview_figure(parts: Mapping[str, Sequence[Sequence[Results]]]) -> Figure:
@@ -44,7 +44,7 @@ def overview_figure(parts: Mapping[str, Sequence[Sequence[Results]]]) -> Figure:
     greatest = 1.0
     for i, (name, group) in enumerate(rows):
         y = i + 0.5
-        axes.axhline(y, color=TRACK, linewidth=0.7, zorder=0)
+        axes.axhspan(i, i + 1, color=PALE if i % 2 else "white", linewidth=0, zorder=0)
         row = top + ROW * y
         first = group[0]
         page.write(MARGIN, row, f"{name}, {first.plan.scenario}", va="center_baseline")
@@ -54,11 +54,13 @@ def overview_figure(parts: Mapping[str, Sequence[Sequence[Results]]]) -> Figure:
         )  # fmt: skip
         for result in group:
             sampler = result.plan.sampler.name
+            # A little above each other, so that none hides another.
+            above = 0.6 * (used.index(sampler) / max(len(used) - 1, 1) - 0.5)
             times = float(result.stopping_times.mean()) / result.lower_bound
             greatest = max(greatest, times)
             axes.plot(
-                times, y, MARKERS[sampler], color=COLOURS[sampler], markeredgecolor="white",
-                markeredgewidth=0.6, markersize=10 if sampler == "top-two" else 7, alpha=0.95,
+                times, y + above, MARKERS[sampler], color=COLOURS[sampler], markeredgecolor="white",
+                markeredgewidth=0.6, markersize=9 if sampler == "top-two" else 6.5,
             )  # fmt: skip
     axes.set_xlim(0.95, greatest * 1.15)
     axes.axvline(1, color=INK, linewidth=1.3)
