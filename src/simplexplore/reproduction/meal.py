@@ -43,7 +43,7 @@ CURVE_WIDTH, CURVE_HEIGHT = 7.2, 3.6
 GREATEST = 2e5
 
 # Where on its line a name stands clear of the others.
-LABELLED = {"meal": 0.66, "meal-a": 0.26, "meal-b": 0.94}
+LABELLED = {"meal": 0.26, "meal-a": 0.26, "meal-b": 0.94}
 
 
 def _at(name: str, second: float | None = None) -> dict[str, Any]:

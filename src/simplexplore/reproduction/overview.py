@@ -55,7 +55,7 @@ def overview_figure(parts: Mapping[str, Sequence[Sequence[Results]]]) -> Figure:
         for result in group:
             sampler = result.plan.sampler.name
             # A little above each other, so that none hides another.
-            above = 0.6 * (used.index(sampler) / max(len(used) - 1, 1) - 0.5)
+            above = 0.68 * (used.index(sampler) / max(len(used) - 1, 1) - 0.5)
             times = float(result.stopping_times.mean()) / result.lower_bound
             greatest = max(greatest, times)
             axes.plot(
