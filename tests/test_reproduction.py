@@ -22,6 +22,7 @@ import pytest
 from typer.testing import CliRunner
 
 import simplexplore as sx
+from pictures import assert_texts_apart
 from simplexplore.cli import app
 from simplexplore.reproduction import (
     PARTS,
@@ -33,7 +34,8 @@ from simplexplore.reproduction import (
     statements,
 )
 from simplexplore.reproduction.allocations import projected
-from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, REPRODUCED
+from simplexplore.reproduction.overview import overview_figure
+from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, REPRODUCED, Evidence
 from simplexplore.reproduction.simulations import (
     as_good_as_oracle,
     better,
@@ -169,6 +171,26 @@ def test_every_part_appears_with_what_it_promises(done):
     rows = (folder / "numbers" / "fig4.csv").read_text().splitlines()
     assert len(rows) == 1 + 12
     assert rows[0].startswith("instance,scenario,sampler")
+
+
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3ab", "allocations"])
+def test_texts_in_figures_stay_apart(done, name):
+    numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"][name]
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, setting), value in SMALL.items():
+            patch.setattr(module, setting, value)
+        ((_, words, draw),) = PARTS[name].figures(Evidence((), numbers["numbers"]))
+        assert words
+        assert_texts_apart(draw())
+
+
+def test_texts_in_the_overview_stay_apart():
+    every = group(ctns=2, cge=3, ptns=30, uniform=8, oracle=4, top_two=2)
+    figure = overview_figure({"fig4": [every, every[:2]], "bernoulli-1": [every[:4]]})
+    assert_texts_apart(figure)
+    (marks,) = (axes for axes in figure.axes if axes.get_label() == "overview")
+    # One mark for each sampler of each row, the bound beside them.
+    assert sum(line.get_marker() != "None" for line in marks.lines) == 6 + 2 + 4
 
 
 class Page(HTMLParser):

@@ -156,19 +156,16 @@ def _findings(evidence: Evidence) -> list[Finding]:
             times = numbers["time"] / evidence.numbers["anytime"]["time"]
             words = f"Exact: {_written(exact)}. It takes {times:.2f} times the optimal T."
         else:
-            excess = numbers["time of printed"] / numbers["time"] - 1
-            words = f"Exact: {_written(exact)}, T = {number(numbers['time'])}. "
-            words += (
-                f"The printed one needs {100 * excess:.1f}% more samples"
-                if name != "best arm"
-                else "It is for the best arm only; T is for the constrained problem"
+            remarks = [f"sums to {numbers['sum of printed']:.2f}"]
+            if name != "best arm":
+                excess = numbers["time of printed"] / numbers["time"] - 1
+                remarks.insert(0, f"needs {100 * excess:.1f}% more samples")
+            if name == "anytime":
+                remarks.append(f"uses {numbers['use of printed']:.3f} of a budget of 0.5")
+            words = (
+                f"Exact: {_written(exact)}. The printed one {', '.join(remarks)}; shares of 0.02 "
+                "or 0.03 where the optimum has almost nothing look like the end of a numerical search."
             )
-            if abs(numbers["sum of printed"] - 1) > 0.005:
-                words += f", sums to {numbers['sum of printed']:.2f}"
-            if name == "anytime" and numbers["use of printed"] > 0.5:
-                words += f", and uses {numbers['use of printed']:.3f} of a budget of 0.5"
-            words += ". Shares near 0.02 where the optimum has almost nothing look like the end of "
-            words += "a numerical search."
         found.append(
             Finding(f"{title}: {_written(printed, 2)}.", REPRODUCED if agrees else CORRECTED, words)
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,9 +50,21 @@ def _row(fourth: float) -> list[tuple[float, float]]:
     return found
 
 
+def _begin() -> None:
+    """Set up a process that ends without a word on Ctrl-C, and with its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def leave() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=leave, daemon=True).start()
+
+
 def _compute(workers: int) -> dict[str, Any]:
     if workers > 1:
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn"), _begin) as pool:
             rows = list(pool.map(_row, MEANS))
     else:
         rows = [_row(fourth) for fourth in MEANS]

@@ -46,24 +46,27 @@ PARTS: dict[str, Part] = {
         hardness(),
         simulated(
             "fig3c",
-            "Five arms: hard with constraints, easy without",
+            "Five arms, hard with constraints and easy without",
             "triangle",
             WITH_PTNS,
             (*_ALWAYS, ptns_like_uniform),
+            source="Figure 3c (the triangle) and Observation 1",
         ),
         simulated(
             "fig3d",
-            "Five arms: easy with constraints, hard without",
+            "Five arms, easy with constraints and hard without",
             "star",
             WITH_PTNS,
             (*_ALWAYS, ptns_like_uniform),
+            source="Figure 3d (the star) and Observation 1",
         ),
         simulated(
             "fig4",
-            "Eight arms: projecting the best-arm allocation",
+            "Eight arms, and what projecting the best-arm allocation does",
             "eight-arms",
             WITH_PTNS,
             (optimum("eight-arms"), ptns_is_worst, better(_OURS, "ptns"), *_ALWAYS),
+            source="Figure 4 and Observation 2",
         ),
         allocations(),
         simulated(
@@ -72,6 +75,7 @@ PARTS: dict[str, Part] = {
             "movies",
             SAMPLERS,
             (*_ALWAYS, uniform_varies, differs_more_at_the_end, bounds_are_ordered),
+            source="Figure 5 (IMDB)",
             note="Samplers are told σ = 1.33; rewards are drawn with each film's own σ.",
         ),
         *(

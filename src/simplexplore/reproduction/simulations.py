@@ -64,6 +64,7 @@ def simulated(
     of: str,
     samplers: Sequence[str],
     judges: Sequence[Callable[[Groups], list[Finding]]],
+    source: str | None = None,
     note: str = "",
 ) -> Part:
     """Make a part that runs samplers on an instance, in the scenarios of the paper."""
@@ -81,7 +82,7 @@ def simulated(
     return Part(
         name=name,
         title=title,
-        source=found.source,
+        source=source or found.source,
         note=note,
         jobs=jobs,
         figures=figures,

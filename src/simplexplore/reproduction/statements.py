@@ -61,6 +61,8 @@ def _twins(threshold: str) -> dict[str, Any]:
         threshold=threshold,
         max_steps=TWIN_STEPS,
     )
+    if result.runs < TWIN_RUNS:
+        raise KeyboardInterrupt  # simulate keeps what Ctrl-C left; that is not enough here
     wrong = int((~result.correct & ~result.capped).sum())
     return {"wrong": wrong, "interval": clopper_pearson(wrong, result.runs)}
 
