@@ -164,7 +164,8 @@ def _findings(evidence: Evidence) -> list[Finding]:
                 remarks.append(f"uses {numbers['use of printed']:.3f} of a budget of 0.5")
             words = (
                 f"Exact: {_written(exact)}. The printed one {', '.join(remarks)}; shares of 0.02 "
-                "or 0.03 where the optimum has almost nothing look like the end of a numerical search."
+                "or 0.03 where the optimum has almost nothing look like the end of a numerical "
+                "search."
             )
         found.append(
             Finding(f"{title}: {_written(printed, 2)}.", REPRODUCED if agrees else CORRECTED, words)

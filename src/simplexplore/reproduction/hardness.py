@@ -51,8 +51,8 @@ def _row(fourth: float) -> list[tuple[float, float]]:
 
 
 def _begin() -> None:
-    """Set up a process that ends without a word on Ctrl-C, and with its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Set up a process that leaves Ctrl-C to its parent, and ends with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def leave() -> None:
         if (parent := parent_process()) is not None:
