@@ -179,9 +179,8 @@ def test_texts_in_figures_stay_apart(done, name):
     with pytest.MonkeyPatch.context() as patch:
         for (module, setting), value in SMALL.items():
             patch.setattr(module, setting, value)
-        ((_, words, draw),) = PARTS[name].figures(Evidence((), numbers["numbers"]))
-        assert words
-        assert_texts_apart(draw())
+        (drawing,) = PARTS[name].figures(Evidence((), numbers["numbers"]))
+        assert_texts_apart(drawing.draw())
 
 
 def test_texts_in_the_overview_stay_apart():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..catalog import instance
 from ..pages import BLUE, DIM, HEADING, INK, SMALL, TRACK, Page
 from ..problem import Problem
 from ..words import number
-from .part import CORRECTED, REPRODUCED, Evidence, Finding, Part, Table
+from .part import CORRECTED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,9 +123,9 @@ def _draw(evidence: Evidence) -> Figure:
     return page.figure
 
 
-def _figures(evidence: Evidence) -> list[tuple[str, str, Callable[[], Figure]]]:
+def _figures(evidence: Evidence) -> list[Drawing]:
     words = "Exact and printed allocations of eight arms"
-    return [("allocations", words, lambda: _draw(evidence))]
+    return [Drawing("allocations", words, lambda: _draw(evidence))]
 
 
 def _tables(evidence: Evidence) -> list[Table]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 from threading import Thread
@@ -19,7 +18,7 @@ from ..catalog import instance
 from ..pages import DIM, HEADING, SMALL, TEXT, Page
 from ..words import number
 from .meal import frame
-from .part import NOT_REPRODUCED, REPRODUCED, Evidence, Finding, Part, Table
+from .part import NOT_REPRODUCED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,9 +114,9 @@ def _draw(evidence: Evidence) -> Figure:
     return page.figure
 
 
-def _figures(evidence: Evidence) -> list[tuple[str, str, Callable[[], Figure]]]:
+def _figures(evidence: Evidence) -> list[Drawing]:
     words = "Heat maps of the characteristic time over the means of arms d and e"
-    return [("fig3ab", words, lambda: _draw(evidence))]
+    return [Drawing("fig3ab", words, lambda: _draw(evidence))]
 
 
 def _tables(evidence: Evidence) -> list[Table]:

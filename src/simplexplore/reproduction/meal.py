@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..catalog import instance
 from ..pages import BLUE, DIM, HEADING, INK, RED, SMALL, TEXT, TRACK, Page
 from ..problem import SCENARIOS
 from ..words import number, policy_in_words
-from .part import NOT_REPRODUCED, REPRODUCED, Evidence, Finding, Part, Table
+from .part import NOT_REPRODUCED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -219,8 +218,8 @@ def _judge_curve(evidence: Evidence) -> list[Finding]:
 def people() -> Part:
     """Figure 1, and the cones of Figure 2A."""
 
-    def figures(_: Evidence) -> list[tuple[str, str, Callable[[], Figure]]]:
-        return [("fig1", "Feasible mixes and normal cones of three problems", _draw_people)]
+    def figures(_: Evidence) -> list[Drawing]:
+        return [Drawing("fig1", "Feasible mixes and normal cones of three problems", _draw_people)]
 
     return Part(
         name="fig1",
@@ -238,9 +237,9 @@ def people() -> Part:
 def curve() -> Part:
     """Figure 2B."""
 
-    def figures(evidence: Evidence) -> list[tuple[str, str, Callable[[], Figure]]]:
+    def figures(evidence: Evidence) -> list[Drawing]:
         words = "Lower bounds of three problems as the second mean grows"
-        return [("fig2", words, lambda: _draw_curve(evidence))]
+        return [Drawing("fig2", words, lambda: _draw_curve(evidence))]
 
     return Part(
         name="fig2",

@@ -33,6 +33,15 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A figure to be drawn: the name of its files, and words for who cannot see it."""
+
+    name: str
+    words: str
+    draw: Callable[[], Figure]
+
+
+@dataclass(frozen=True)
 class Table:
     """Numbers for a file, and what the report shows of them.
 
@@ -112,7 +121,7 @@ class Part:
     settings : mapping
         What those numbers depend on.
     figures : function
-        Named figures to draw.
+        What to draw.
     tables, findings : function
         Numbers to write down, and claims to judge.
     measured : bool
@@ -126,7 +135,7 @@ class Part:
     jobs: tuple[Job, ...] = ()
     compute: Callable[[int], dict[str, Any]] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    figures: Callable[[Evidence], list[tuple[str, str, Callable[[], Figure]]]] = _nothing
+    figures: Callable[[Evidence], list[Drawing]] = _nothing
     tables: Callable[[Evidence], list[Table]] = _nothing
     findings: Callable[[Evidence], list[Finding]] = _nothing
     measured: bool = False

@@ -9,14 +9,14 @@ import json
 import platform
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
 from ..catalog import instance
@@ -25,11 +25,8 @@ from ..pages import pictures
 from ..results import write_whole
 from ..words import comparable, number
 from .overview import overview_figure
-from .part import SEED, THRESHOLD, VERDICTS, Evidence, Finding, Part, Table
+from .part import SEED, THRESHOLD, VERDICTS, Drawing, Evidence, Finding, Part, Table
 from .simulations import CLOSE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PAGE, FINDINGS = "index.html", "findings.md"
 
@@ -114,24 +111,22 @@ def _summary(chapters: Sequence[Chapter], runs: int | None) -> dict[str, Any]:
 # ---------------------------------------------------------------------- files
 
 
-def _overview(chapters: Sequence[Chapter]) -> list[tuple[str, str, Callable[[], Figure]]]:
+def _overview(chapters: Sequence[Chapter]) -> list[Drawing]:
     groups = {c.part.name: comparable(c.evidence.results) for c in chapters if c.part.jobs}
     if not groups:
         return []
     words = "Mean stopping times of all samplers as multiples of the lower bound"
-    return [("overview", words, lambda: overview_figure(groups))]
+    return [Drawing("overview", words, lambda: overview_figure(groups))]
 
 
-def _draw(
-    figures: Sequence[tuple[str, str, Callable[[], Figure]]], folder: Path
-) -> list[tuple[str, bytes]]:
-    """Write figures as PNG and PDF; return them for the page, with words for who cannot see."""
+def _draw(drawings: Sequence[Drawing], folder: Path) -> list[tuple[Drawing, bytes]]:
+    """Write figures as PNG and PDF; return them as SVG for the page."""
     found = []
-    for name, words, draw in figures:
-        png, pdf, svg = pictures(draw, (".png", ".pdf", ".svg"), outlines=True)
-        write_whole(folder / "figures" / f"{name}.png", png)
-        write_whole(folder / "figures" / f"{name}.pdf", pdf)
-        found.append((words, svg))
+    for drawing in drawings:
+        png, pdf, svg = pictures(drawing.draw, (".png", ".pdf", ".svg"), outlines=True)
+        write_whole(folder / "figures" / f"{drawing.name}.png", png)
+        write_whole(folder / "figures" / f"{drawing.name}.pdf", pdf)
+        found.append((drawing, svg))
     return found
 
 
@@ -240,7 +235,7 @@ def _settings_in_words(chapters: Sequence[Chapter], summary: Mapping[str, Any]) 
 def _html(
     chapters: Sequence[Chapter],
     summary: Mapping[str, Any],
-    drawn: Mapping[str, Sequence[tuple[str, bytes]]],
+    drawn: Mapping[str, Sequence[tuple[Drawing, bytes]]],
 ) -> str:
     template = Template(
         files("simplexplore").joinpath("data/report.html").read_text(encoding="utf-8")
@@ -259,12 +254,12 @@ def _html(
         verdicts=verdicts,
         remarks=escape(REMARKS),
         contents=contents,
-        overview="".join(_figure(words, svg, "overview") for words, svg in drawn["overview"]),
+        overview="".join(_figure(*figure) for figure in drawn["overview"]),
         chapters="".join(_section(c, drawn[c.part.name]) for c in chapters),
     )
 
 
-def _section(c: Chapter, figures: Sequence[tuple[str, bytes]]) -> str:
+def _section(c: Chapter, figures: Sequence[tuple[Drawing, bytes]]) -> str:
     part = c.part
     findings = "".join(
         f'<tr><td>{escape(f.claim)}</td><td class="verdict {_css(f.verdict)}">'
@@ -279,19 +274,20 @@ def _section(c: Chapter, figures: Sequence[tuple[str, bytes]]) -> str:
         f"</h2>{note}"
         '<table class="findings"><thead><tr><th>The paper says</th><th></th><th>We find</th></tr>'
         f"</thead><tbody>{findings}</tbody></table>"
-        f"{''.join(_figure(words, svg, part.name) for words, svg in figures)}"
+        f"{''.join(_figure(*figure) for figure in figures)}"
         f"{''.join(map(_table, c.tables))}</section>"
     )
 
 
-def _figure(words: str, svg: bytes, name: str) -> str:
+def _figure(drawing: Drawing, svg: bytes) -> str:
+    name, words = drawing.name, escape(drawing.words)
     data = base64.b64encode(svg).decode()
     links = " ".join(
         f'<a href="figures/{name}.{kind}">{kind.upper()}</a>' for kind in ("png", "pdf")
     )
     return (
-        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{escape(words)}">'
-        f"<figcaption>{escape(words)} {links}</figcaption></figure>"
+        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{words}">'
+        f"<figcaption>{words} {links}</figcaption></figure>"
     )
 
 

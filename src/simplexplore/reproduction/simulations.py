@@ -25,6 +25,7 @@ from .part import (
     NOT_REPRODUCED,
     OPEN,
     REPRODUCED,
+    Drawing,
     Evidence,
     Finding,
     Job,
@@ -35,7 +36,6 @@ from .part import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from matplotlib.figure import Figure
 
 # The paper's samplers and baselines, and ours; ptns where the paper has it.
 SAMPLERS = ("ctns", "cge", "uniform", "oracle", "top-two")
@@ -75,9 +75,9 @@ def simulated(
         groups = by_scenario(evidence.results)
         return [finding for judge in judges for finding in judge(groups)]
 
-    def figures(evidence: Evidence) -> list[tuple[str, str, Callable[[], Figure]]]:
+    def figures(evidence: Evidence) -> list[Drawing]:
         words = f"Stopping times, right answers and allocations on {of}, with the lower bound"
-        return [(name, words, lambda: results_figure(evidence.results))]
+        return [Drawing(name, words, lambda: results_figure(evidence.results))]
 
     return Part(
         name=name,
