@@ -26,13 +26,17 @@ from ..results import write_whole
 from ..words import comparable, number
 from .overview import overview_figure
 from .part import SEED, THRESHOLD, VERDICTS, Drawing, Evidence, Finding, Part, Table
-from .simulations import CLOSE
+from .simulations import ALIKE, CLOSE, SURE
 
 PAGE, FINDINGS = "index.html", "findings.md"
 
 REMARKS = (
     "The bound is for small δ. At the δ of these experiments much of the distance to it is the "
-    f"stopping threshold alone; up to {CLOSE:g} times that we call close. Sampling by the optimal "
+    f"stopping threshold alone; up to {CLOSE:g} times that we call close. Equally good, and on par, "
+    f"mean within a factor of {ALIKE:g}, even where the difference is more than chance; better means "
+    f"by {SURE:g} standard errors, claim by claim. These criteria are ours, and the verdict on "
+    "differences between scenarios looks at two measures because they disagree: read the numbers "
+    "beside each verdict. Sampling by the optimal "
     "allocation (oracle) makes all comparisons equally hard and waits for the unluckiest, while an "
     "adaptive rule feeds the one that lags: so it can be better than the oracle without being "
     "better than the optimum."

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 SAMPLERS = ("ctns", "cge", "uniform", "oracle", "top-two")
 WITH_PTNS = ("ctns", "cge", "ptns", "uniform", "oracle", "top-two")
 
-# Means further apart than so many standard errors differ; a wrong verdict from chance alone
-# then has probability 0.3%.
+# Means further apart than so many standard errors differ: 0.3% by chance in one comparison, so
+# among the hundred or so of a report one such slip would be no surprise.
 SURE = 3.0
 
 # "On par" and "equally": within a quarter. "Close to the bound": so many times what the
