@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench docs reproduce clean
 
 demo: $(READY)
 	$(BIN)/simplexplore demo
@@ -20,11 +20,15 @@ lint: $(READY)
 bench: $(READY)
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
+# The whole paper; RUNS=50 for a quick look instead of the paper's own number of runs.
+reproduce: $(READY)
+	$(BIN)/simplexplore reproduce all $(if $(RUNS),--runs $(RUNS))
+
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv site build dist demo-output
+	rm -rf .venv site build dist demo-output reproduction-output
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -18,6 +18,7 @@ from simplexplore.errors import (
     MeansError,
     NotConvergedError,
     ProblemError,
+    SettingError,
 )
 from simplexplore.families import Bernoulli, Gaussian, Poisson
 from simplexplore.geometry import Polytope
@@ -113,6 +114,28 @@ def test_unconstrained(instance):
     assert found.characteristic_time == pytest.approx(true["T"], rel=1e-8)
     assert found.lower_bound == pytest.approx(true["lower_bound"], rel=1e-8)
     assert found.allocation == pytest.approx(true["w"], abs=1e-6)
+
+
+def test_time_of_an_allocation(instance):
+    truth, bound = instance
+    assert bound.time_of(np.ones(len(truth["mu"]))) == pytest.approx(truth["T_uniform"], rel=1e-10)
+    for scenario in bound.scenarios.values():
+        time = bound.time_of(10 * scenario.allocation)
+        assert time == pytest.approx(scenario.characteristic_time, rel=1e-7)
+
+
+def test_time_of_an_allocation_that_is_none():
+    bound = lower_bound(Problem(2), [1.0, 0.0])
+    assert lower_bound(Problem(2), [1.0, 1.0]).time_of([1, 1]) == math.inf
+    assert lower_bound(Problem(1), [1.0]).time_of([1]) == 0
+    for bad, message in (
+        ([1, 2, 3], r"one number for each of the 2 arms; got \[1, 2, 3\]"),
+        (["x", 1], "one number for each of the 2 arms"),
+        ([1, 0], r"must be positive; got \[1, 0\]"),
+        ([1, math.nan], "must be positive"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            bound.time_of(bad)
 
 
 def test_corollaries(instance):

@@ -374,7 +374,7 @@ def test_disk_that_fails_while_drawing(tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
     error = refuse("bound", STAR, "--plot", tmp_path / "x.png")
     assert "No space left on device" in error
 

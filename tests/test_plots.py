@@ -1,6 +1,5 @@
 """Pictures: files are written, panels show the numbers, texts stay apart."""
 
-import itertools
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from matplotlib.patches import Polygon, Rectangle, Wedge
 
 import simplexplore as sx
+from pictures import assert_texts_apart, texts
 from simplexplore.plots import bound_figure, plot_bound
 from simplexplore.triangle import CORNERS
 
@@ -72,26 +72,9 @@ def panels(figure):
     return {axes.get_label(): axes for axes in figure.axes}
 
 
-def texts(figure):
-    every = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
-    return [text for text in every if text.get_text()]
-
-
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_texts_stay_apart_and_on_the_page(name):
-    figure = bound_figure(sx.lower_bound(PROBLEMS[name]()))
-    renderer = figure.canvas.get_renderer()
-    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts(figure)]
-    page = figure.bbox
-    for words, box in boxes:
-        assert page.x0 <= box.x0, words
-        assert box.x1 <= page.x1, words
-        assert page.y0 <= box.y0, words
-        assert box.y1 <= page.y1, words
-    for (words, box), (other_words, other) in itertools.combinations(boxes, 2):
-        # Lines of text may touch; a pixel of overlap is not seen.
-        shrunk = box.padded(-1.0)
-        assert not shrunk.overlaps(other.padded(-1.0)), (words, other_words)
+    assert_texts_apart(bound_figure(sx.lower_bound(PROBLEMS[name]())))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -1,6 +1,5 @@
 """Pictures of simulations: panels show the numbers, texts stay apart, colours stay the same."""
 
-import itertools
 import math
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 import simplexplore as sx
+from pictures import assert_texts_apart, texts
 from simplexplore.plots_results import COLOURS, plot_results, results_figure
 from simulated import made_up
 
@@ -84,11 +84,6 @@ def panels(figure):
     return {axes.get_label(): axes for axes in figure.axes}
 
 
-def texts(figure):
-    every = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
-    return [text for text in every if text.get_text()]
-
-
 def words(figure):
     return [text.get_text() for text in texts(figure)]
 
@@ -100,17 +95,8 @@ def bars(axes):
 @pytest.mark.parametrize("case", CASES)
 def test_texts_stay_apart_and_on_the_page(case):
     figure = results_figure(CASES[case]())
+    assert_texts_apart(figure)
     renderer = figure.canvas.get_renderer()
-    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts(figure)]
-    page = figure.bbox
-    for said, box in boxes:
-        assert page.x0 <= box.x0, said
-        assert box.x1 <= page.x1, said
-        assert page.y0 <= box.y0, said
-        assert box.y1 <= page.y1, said
-    for (said, box), (other_said, other) in itertools.combinations(boxes, 2):
-        # Lines of text may touch; a pixel of overlap is not seen.
-        assert not box.padded(-1.0).overlaps(other.padded(-1.0)), (said, other_said)
     # What is written on the page itself stays off what is drawn.
     for text in figure.texts:
         box = text.get_window_extent(renderer)

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from simplexplore.results import (
     load_results,
     save_results,
 )
+from simplexplore.words import circumstances, comparable
 from simulated import made_up
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -212,6 +214,24 @@ def test_loaded_results_can_be_made_again(simulated, tmp_path):
     again = sx.simulate(plan.problem, sampler=plan.sampler.name, runs=20, seed=3)
     np.testing.assert_array_equal(again.stopping_times, simulated.stopping_times)
     np.testing.assert_array_equal(again.pulls, simulated.pulls)
+
+
+def test_noise_is_kept_and_sets_results_apart(saved):
+    assert sx.load_results(saved)[0].noise is None
+    noise = np.array([0.5, 0.5, 1.0, 1.0, 2.0])
+    results = [replace(made_up(star()), noise=noise), made_up(star())]
+    sx.save_results(results, saved)
+    again, plain = sx.load_results(saved)
+    assert again.noise.tolist() == again.summary()["noise"] == noise.tolist()
+    assert plain.noise is None
+    assert len(comparable([again, plain])) == 2
+    assert "gaussian rewards (noise not as told), delta" in circumstances([again])
+    # As written before noise was stored.
+    edit(saved, lambda content: content["results"][0].pop("noise"))
+    assert sx.load_results(saved)[0].noise is None
+    edit(saved, lambda content: content["results"][0].update(noise=[1.0]))
+    with pytest.raises(sx.SettingError, match="result 1: it is damaged"):
+        sx.load_results(saved)
 
 
 def test_own_sampler_and_threshold_are_kept(tmp_path):

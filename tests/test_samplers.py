@@ -499,6 +499,7 @@ def test_noise_is_what_rewards_are_drawn_with():
     # The sampler believes in deviation 1; rewards hardly vary, so the first statistics decide.
     problem = paper("exp2")
     quiet = sx.simulate(problem, sampler="ctns", runs=3, seed=2, noise=1e-6, workers=1)
+    assert quiet.noise.tolist() == [1e-6] * problem.size
     assert quiet.correct.all()
     assert np.ptp(quiet.stopping_times) <= 2
 

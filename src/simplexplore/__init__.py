@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from simplexplore import catalog, ratings
     from simplexplore.bound import Bound, lower_bound
     from simplexplore.constraints import Constraint
     from simplexplore.errors import (
@@ -60,7 +61,11 @@ else:
         "simulate": "runner",
     }
 
+    _MODULES = ("catalog", "ratings")
+
     def __getattr__(name):
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
@@ -68,7 +73,7 @@ else:
         return value
 
     def __dir__():
-        return sorted({*globals(), *_HOME})
+        return sorted({*globals(), *_HOME, *_MODULES})
 
 
 __all__ = [
@@ -93,8 +98,10 @@ __all__ = [
     "SimplexploreError",
     "TooLargeError",
     "__version__",
+    "catalog",
     "load_results",
     "lower_bound",
+    "ratings",
     "save_results",
     "simulate",
 ]

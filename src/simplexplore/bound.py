@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .allocation import Allocation, AllocationSet, optimal_allocation
-from .errors import MeansError, NotConvergedError
+from .errors import MeansError, NotConvergedError, SettingError
 from .geometry import Edges, Polytope
 from .information import Information
 from .problem import Problem
@@ -185,6 +185,30 @@ class Bound:
         """Certified relative error of the characteristic time."""
         return self._own.relative_gap
 
+    def time_of(self, allocation: npt.ArrayLike) -> float:
+        """Characteristic time if samples follow this allocation instead of an optimal one.
+
+        Parameters
+        ----------
+        allocation : sequence of float
+            Share of the samples of each arm, or counts: only proportions matter. All positive.
+
+        Examples
+        --------
+        >>> from simplexplore import Problem
+        >>> bound = lower_bound(Problem(2), [1.0, 0.0])
+        >>> bound.time_of([1, 1]), round(bound.time_of([1, 3]), 2)
+        (8.0, 10.67)
+        """
+        w = _shares(allocation, self.problem.size)
+        gaps = self._edges.gaps(self.means)
+        if len(gaps) == 0:
+            return 0.0
+        if (gaps == 0).any():
+            return math.inf
+        information = Information(self._edges, gaps, self.means, self.problem.rewards)
+        return 1.0 / float(information.closest(w).value.min())
+
     def to_dict(self) -> dict[str, object]:
         """Plain Python numbers under the names of the command's JSON output."""
         return {
@@ -287,6 +311,18 @@ def lower_bound(
         _vertex=vertex,
         _edges=edges,
     )
+
+
+def _shares(allocation: npt.ArrayLike, size: int) -> Array:
+    try:
+        w = np.asarray(allocation, dtype=float).reshape(size)
+    except (TypeError, ValueError):
+        raise SettingError(
+            f"an allocation has one number for each of the {size} arms; got {allocation!r}."
+        ) from None
+    if not (np.isfinite(w).all() and (w > 0).all()):
+        raise SettingError(f"shares of samples must be positive; got {allocation!r}.")
+    return np.asarray(w / w.sum())
 
 
 def _allocation_set(polytope: Polytope, scenario: str) -> AllocationSet:

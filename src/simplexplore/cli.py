@@ -14,6 +14,8 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__
+from .cli_ratings import ratings
+from .cli_reproduce import reproduce
 from .errors import MeansError, SettingError, SimplexploreError
 
 if TYPE_CHECKING:
@@ -444,19 +446,15 @@ def demo(
     _exit_if_unfinished(results, jobs)
 
 
+app.command()(reproduce)
+app.command()(ratings)
+
+
 def star() -> "Problem":
     """The "star" instance of Carlsson et al., Figure 3d, on which the demo runs."""
-    from .families import Gaussian
-    from .problem import Problem
+    from .catalog import instance
 
-    return Problem(
-        arms=["a", "b", "c", "d", "e"],
-        constraints={"first": "a + b <= 0.5", "second": "c + d <= 0.5"},
-        rewards=Gaussian(1.0),
-        scenario="anytime",
-        delta=0.1,
-        means=[1.0, 0.5, 0.4, 0.95, 0.8],
-    )
+    return instance("star").problem
 
 
 def parse_means(text: str) -> list[float]:

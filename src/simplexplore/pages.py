@@ -7,9 +7,10 @@ a thread or a notebook.
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,22 +77,42 @@ def save_picture(draw: Callable[[], Figure], path: str | os.PathLike[str]) -> No
         If the suffix is unknown or the file cannot be written.
     """
     target = check_plot_path(path)
-    # Text stays text in vector files; no dates, so that the same content gives the same bytes.
-    style: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "simplexplore"}
+    (data,) = pictures(draw, [target.suffix.lower()])
+    try:
+        target.write_bytes(data)
+    except OSError as error:
+        raise SettingError(f"cannot write {str(target)!r}: {error.strerror}.") from error
+
+
+def pictures(
+    draw: Callable[[], Figure], suffixes: Sequence[str], *, outlines: bool = False
+) -> list[bytes]:
+    """Draw a figure once and return it in several formats.
+
+    Text stays text in vector files, unless outlines are asked for, which look the same
+    whatever fonts a reader has. The same content gives the same bytes.
+    """
+    style: Any = {
+        "svg.fonttype": "path" if outlines else "none",
+        "pdf.fonttype": 42,
+        "svg.hashsalt": "simplexplore",
+    }
+    # No dates.
+    metadata: dict[str, Any] = {
+        ".png": {"Software": None},
+        ".pdf": {"CreationDate": None},
+        ".svg": {"Date": None},
+    }
+    found = []
     with mpl.rc_context(style), warnings.catch_warnings():
         # Letters that the font lacks are drawn as boxes; that is plain enough to see.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = draw()
-        suffix = target.suffix.lower()
-        metadata: dict[str, Any] = {
-            ".png": {"Software": None},
-            ".pdf": {"CreationDate": None},
-            ".svg": {"Date": None},
-        }[suffix]
-        try:
-            figure.savefig(target, dpi=130, metadata=metadata)
-        except OSError as error:
-            raise SettingError(f"cannot write {str(target)!r}: {error.strerror}.") from error
+        for suffix in suffixes:
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=suffix[1:], dpi=130, metadata=metadata[suffix])
+            found.append(buffer.getvalue())
+    return found
 
 
 class Page:

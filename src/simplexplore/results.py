@@ -72,6 +72,9 @@ class Results:
         Samples of each arm.
     seconds : float
         Time spent in compiled code, all workers together.
+    noise : (K,) array or None
+        Standard deviations that rewards were drawn with, where they differ from what the
+        sampler was told.
     """
 
     plan: Plan
@@ -85,6 +88,7 @@ class Results:
     correct: npt.NDArray[np.bool_] = field(repr=False)
     pulls: Array = field(repr=False)
     seconds: float
+    noise: Array | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -138,6 +142,7 @@ class Results:
             "runs": self.runs,
             "runs_asked": self.runs_asked,
             "seed": self.seed,
+            "noise": None if self.noise is None else self.noise.tolist(),
             "stopping_time": _statistics(times),
             "correct": {
                 "fraction": right / self.runs if self.runs else None,
@@ -248,7 +253,7 @@ def save_results(results: Sequence[Results], folder: str | os.PathLike[str]) -> 
             "simplexplore": __version__,
             "results": entries,
         }
-        _write(target / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+        write_whole(target / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
         for name in old - {entry["arrays"] for entry in entries}:
             (target / name).unlink(missing_ok=True)
     except OSError as error:
@@ -339,7 +344,7 @@ def _write_result(result: Results, folder: Path) -> dict[str, Any]:
     data = buffer.getvalue()
     # Named after its content: a new result never overwrites what an old manifest speaks of.
     name = f"{plan.sampler.name}-{plan.scenario}-{hashlib.sha256(data).hexdigest()[:12]}.npz"
-    _write(folder / name, data)
+    write_whole(folder / name, data)
     own = [] if plan.sampler.name in SAMPLERS else [plan.sampler.file, plan.sampler.within]
     return {
         "sampler": plan.sampler.name,
@@ -351,6 +356,7 @@ def _write_result(result: Results, folder: Path) -> dict[str, Any]:
         "delta": plan.delta,
         "allocation": plan.allocation,
         "means": result.bound.means.tolist(),
+        "noise": None if result.noise is None else result.noise.tolist(),
         "problem": plan.problem.to_text(),
         "seed": result.seed,
         "runs": result.runs,
@@ -369,11 +375,11 @@ def _write_own(files: Sequence[Path | None], folder: Path) -> str | None:
     place = f"own/{hashlib.sha256(b''.join(texts.values())).hexdigest()[:12]}"
     (folder / place).mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        _write(folder / place / name, text)
+        write_whole(folder / place / name, text)
     return f"{place}/{next(iter(texts))}"
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
     """Write aside and move, so that nobody ever sees half a file."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -400,6 +406,7 @@ def _read_result(entry: dict[str, Any], folder: Path, bounds: dict[object, Bound
         allocation=None if entry["allocation"] is None else tuple(entry["allocation"]),
     )
     runs = int(entry["runs"])
+    noise = entry.get("noise")  # folders written before it was stored have none
     arrays = _read_arrays(folder / Path(entry["arrays"]).name, runs, problem.size)
     return Results(
         plan=plan,
@@ -408,6 +415,7 @@ def _read_result(entry: dict[str, Any], folder: Path, bounds: dict[object, Bound
         runs_asked=int(entry["runs_asked"]),
         max_steps=int(entry["max_steps"]),
         seconds=float(entry["seconds"]),
+        noise=None if noise is None else np.array(noise, dtype=float).reshape(problem.size),
         **cast(Any, arrays),
     )
 

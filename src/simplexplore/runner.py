@@ -137,6 +137,7 @@ def simulate(
         correct=np.concatenate([b.correct for b in blocks] or [np.zeros(0, bool)]),
         pulls=np.concatenate([b.counts for b in blocks] or [np.zeros((0, problem.size))]),
         seconds=float(sum(b.seconds for b in blocks)),
+        noise=None if np.array_equal(spread, problem.rewards.sigmas(problem.size)) else spread,
     )
 
 

@@ -287,7 +287,8 @@ def comparable(results: Sequence[Results]) -> list[list[Results]]:
     for result in results:
         plan = result.plan
         means = tuple(result.bound.means.tolist())
-        key = (plan.problem, plan.scenario, means, plan.delta, plan.threshold.name)
+        noise = None if result.noise is None else tuple(result.noise.tolist())
+        key = (plan.problem, plan.scenario, means, noise, plan.delta, plan.threshold.name)
         groups.setdefault(key, []).append(result)
     return list(groups.values())
 
@@ -315,7 +316,8 @@ def circumstances(results: Sequence[Results]) -> str:
     shown = number(runs[0]) if len(runs) == 1 else f"{number(runs[0])} to {number(runs[-1])}"
     return (
         f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
-        f"{problem.rewards.name} rewards, delta {plan.delta:g}, threshold {plan.threshold.name}, "
+        f"{problem.rewards.name} rewards{'' if first.noise is None else ' (noise not as told)'}, "
+        f"delta {plan.delta:g}, threshold {plan.threshold.name}, "
         f"{shown} {'run' if runs == [1] else 'runs'}"
         f"{' each' if len(results) > 1 else ''}, "
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds[:5]))}"

@@ -1,0 +1,101 @@
+"""The whole paper again: every figure and table, and how each claim fares."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..catalog import instance
+from ..compiling import compile_ahead
+from ..runner import simulate
+from .part import SEED, THRESHOLD, Evidence, Job, Part
+from .parts import PARTS, find_parts
+from .report import chapter, write_report
+from .store import Store
+
+__all__ = ["PARTS", "Part", "find_parts", "reproduce"]
+
+# Told what is under way, runs done of it, and runs in all (0 if it has no runs).
+Progress = Callable[[str, int, int], None]
+
+
+def reproduce(
+    parts: Sequence[Part],
+    folder: Path,
+    *,
+    runs: int | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Compute parts, or find them computed, and write the report.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        From `find_parts`. Others that are finished in the folder, with the same number of
+        runs, appear in the report too.
+    folder : Path
+        For everything; it is made if necessary.
+    runs : int, optional
+        Runs of each sampler; default: as in the paper.
+    workers : int, optional
+        Threads or processes; default: all cores. Results do not depend on it.
+    """
+    store = Store(folder)
+    count = workers or os.cpu_count() or 1
+    tell = progress or (lambda *_: None)
+    wanted = [part for part in PARTS.values() if part in parts or _is_finished(part, store, runs)]
+    _compile([job for part in wanted for job in part.jobs if not _has(store, job, runs)])
+    chapters = []
+    for part in wanted:
+        results = [_simulated(store, part, job, runs, count, tell) for job in part.jobs]
+        numbers: dict[str, Any] = {}
+        if part.compute is not None:
+            tell(part.name, 0, 0)
+            numbers = store.numbers(part.name, part.settings, partial(part.compute, count))
+        chapters.append(chapter(part, Evidence(results, numbers)))
+    tell("report", 0, 0)
+    return write_report(chapters, folder, runs)
+
+
+def _has(store: Store, job: Job, runs: int | None) -> bool:
+    return store.has(job.name, job.settings(runs))
+
+
+def _is_finished(part: Part, store: Store, runs: int | None) -> bool:
+    whole = part.compute is None or store.has(part.name, part.settings)
+    return whole and all(_has(store, job, runs) for job in part.jobs)
+
+
+def _compile(jobs: Sequence[Job]) -> None:
+    """Compile all that is missing side by side, rather than one after the other."""
+    kinds = {instance(job.instance).problem.rewards.name for job in jobs}
+    for kind in sorted(kinds):
+        these = [j for j in jobs if instance(j.instance).problem.rewards.name == kind]
+        pairs = list(dict.fromkeys((job.sampler, job.scenario) for job in these))
+        compile_ahead(pairs, instance(these[0].instance).problem.rewards, THRESHOLD)
+
+
+def _simulated(
+    store: Store, part: Part, job: Job, runs: int | None, workers: int, tell: Progress
+) -> Any:
+    found = instance(job.instance)
+    label = f"{part.name}, {job.sampler}, {job.scenario}"
+    return store.results(
+        job.name,
+        job.settings(runs),
+        lambda: simulate(
+            found.problem,
+            sampler=job.sampler,
+            scenario=job.scenario,
+            runs=job.runs(runs),
+            seed=SEED,
+            threshold=THRESHOLD,
+            noise=found.noise,
+            workers=workers,
+            progress=lambda done, total: tell(label, done, total),
+        ),
+    )

@@ -1,0 +1,117 @@
+"""All parts, in the order of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..constraints import nearest
+from ..errors import SettingError
+from .allocations import allocations
+from .films import films
+from .hardness import hardness
+from .meal import curve, people
+from .part import Part
+from .simulations import (
+    SAMPLERS,
+    WITH_PTNS,
+    as_good_as_oracle,
+    better,
+    bounds_are_ordered,
+    close_to_bound,
+    differs_more_at_the_end,
+    optimum,
+    ptns_is_worst,
+    ptns_like_uniform,
+    rarely_wrong,
+    simulated,
+    uniform_varies,
+)
+from .speed import speed
+from .statements import statements
+
+_OURS = ("ctns", "cge")
+_ALWAYS = (better(_OURS, "uniform"), as_good_as_oracle, close_to_bound, rarely_wrong)
+_APPENDIX = (
+    ("bernoulli-1", "Bernoulli rewards, seven arms"),
+    ("bernoulli-2", "Bernoulli rewards, five arms"),
+    ("gaussian-1", "Gaussian rewards, seven arms, δ = 0.0001"),
+    ("gaussian-2", "Gaussian rewards, six arms, δ = 0.001"),
+)
+
+PARTS: dict[str, Part] = {
+    part.name: part
+    for part in (
+        people(),
+        curve(),
+        hardness(),
+        simulated(
+            "fig3c",
+            "Five arms, hard with constraints and easy without",
+            "triangle",
+            WITH_PTNS,
+            (*_ALWAYS, ptns_like_uniform),
+            source="Figure 3c (the triangle) and Observation 1",
+        ),
+        simulated(
+            "fig3d",
+            "Five arms, easy with constraints and hard without",
+            "star",
+            WITH_PTNS,
+            (*_ALWAYS, ptns_like_uniform),
+            source="Figure 3d (the star) and Observation 1",
+        ),
+        simulated(
+            "fig4",
+            "Eight arms, and what projecting the best-arm allocation does",
+            "eight-arms",
+            WITH_PTNS,
+            (optimum("eight-arms"), ptns_is_worst, better(_OURS, "ptns"), *_ALWAYS),
+            source="Figure 4 and Observation 2",
+        ),
+        allocations(),
+        simulated(
+            "fig5",
+            "Recommending films",
+            "movies",
+            SAMPLERS,
+            (*_ALWAYS, uniform_varies, differs_more_at_the_end, bounds_are_ordered),
+            source="Figure 5 (IMDB)",
+            note="Samplers are told σ = 1.33; rewards are drawn with each film's own σ.",
+        ),
+        *(
+            simulated(
+                name,
+                title,
+                name,
+                SAMPLERS,
+                (optimum(name), *_ALWAYS, differs_more_at_the_end, bounds_are_ordered),
+            )
+            for name, title in _APPENDIX
+        ),
+        speed(),
+        films(),
+        statements(),
+    )
+}
+
+
+def find_parts(names: Sequence[str]) -> list[Part]:
+    """Parts by their names, in the order of the paper; "all" stands for all of them.
+
+    Raises
+    ------
+    SettingError
+        If a name is unknown, or there is none.
+    """
+    known = (*PARTS, "all")
+    if not names:
+        raise SettingError(
+            f"name what to reproduce, or 'all'. Known: {', '.join(known)}; --list says what they "
+            "are."
+        )
+    for name in names:
+        if name not in known:
+            guess = nearest(name, known)
+            hint = f" Did you mean {guess!r}?" if guess else ""
+            raise SettingError(f"there is no part {name!r}.{hint} Known: {', '.join(known)}.")
+    return [part for part in PARTS.values() if part.name in names or "all" in names]

@@ -1,0 +1,313 @@
+"""What a reproduction leaves behind: one page to read, and files of all numbers and figures."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import platform
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from .. import __version__
+from ..catalog import instance
+from ..errors import SettingError
+from ..pages import pictures
+from ..results import write_whole
+from ..words import comparable, number
+from .overview import overview_figure
+from .part import SEED, THRESHOLD, VERDICTS, Drawing, Evidence, Finding, Part, Table
+from .simulations import ALIKE, CLOSE, SURE
+
+PAGE, FINDINGS = "index.html", "findings.md"
+
+REMARKS = (
+    "The bound is for small δ. At the δ of these experiments much of the distance to it is the "
+    f"stopping threshold alone; up to {CLOSE:g} times that we call close. Equally good, and on "
+    f"par, mean within a factor of {ALIKE:g}, even where the difference is more than chance; "
+    f"better means by {SURE:g} standard errors, claim by claim. These criteria are ours, and the "
+    "verdict on differences between scenarios looks at two measures because they disagree: read "
+    "the numbers beside each verdict. Sampling by the optimal allocation (oracle) makes all "
+    "comparisons equally hard and waits for the unluckiest, while an adaptive rule feeds the one "
+    "that lags: so it can be better than the oracle without being better than the optimum."
+)
+
+_SHOWN_AS = {
+    "reproduced": "Reproduced",
+    "corrected": "Corrected",
+    "not reproduced": "Not reproduced",
+    "not decided": "Not decided",
+}
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A finished part: what it found, ready to be written down."""
+
+    part: Part
+    evidence: Evidence
+    findings: Sequence[Finding]
+    tables: Sequence[Table]
+
+
+def chapter(part: Part, evidence: Evidence) -> Chapter:
+    """Judge a part by its evidence."""
+    return Chapter(part, evidence, part.findings(evidence), part.tables(evidence))
+
+
+def write_report(chapters: Sequence[Chapter], folder: Path, runs: int | None) -> dict[str, Any]:
+    """Write page, numbers and figures; return what `--json` prints.
+
+    Files of an earlier report in the same folder are replaced.
+    """
+    summary = _summary(chapters, runs)
+    try:
+        for name in ("numbers", "figures"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+            (folder / name).mkdir(parents=True)
+        drawn = {c.part.name: _draw(c.part.figures(c.evidence), folder) for c in chapters}
+        drawn["overview"] = _draw(_overview(chapters), folder)
+        _write_numbers(chapters, folder, summary)
+        write_whole(folder / FINDINGS, _markdown(chapters, summary).encode())
+        write_whole(folder / PAGE, _html(chapters, summary, drawn).encode())
+    except OSError as error:
+        raise SettingError(
+            f"cannot write the report in {str(folder)!r}: {error.strerror}."
+        ) from error
+    return {
+        "page": str(folder / PAGE),
+        "verdicts": summary["verdicts"],
+        "parts": [
+            {"name": c.part.name, "findings": [asdict(finding) for finding in c.findings]}
+            for c in chapters
+        ],
+    }
+
+
+def _summary(chapters: Sequence[Chapter], runs: int | None) -> dict[str, Any]:
+    counts = Counter(finding.verdict for c in chapters for finding in c.findings)
+    packages = ("numpy", "scipy", "numba", "matplotlib")
+    return {
+        "settings": {
+            "runs": "as in the paper" if runs is None else runs,
+            "seed": SEED,
+            "threshold": THRESHOLD,
+        },
+        "versions": {
+            "simplexplore": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+        "verdicts": {verdict: counts[verdict] for verdict in VERDICTS},
+    }
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _overview(chapters: Sequence[Chapter]) -> list[Drawing]:
+    groups = {c.part.name: comparable(c.evidence.results) for c in chapters if c.part.jobs}
+    if not groups:
+        return []
+    words = "Mean stopping times of all samplers as multiples of the lower bound"
+    return [Drawing("overview", words, lambda: overview_figure(groups))]
+
+
+def _draw(drawings: Sequence[Drawing], folder: Path) -> list[tuple[Drawing, bytes]]:
+    """Write figures as PNG and PDF; return them as SVG for the page."""
+    found = []
+    for drawing in drawings:
+        png, pdf, svg = pictures(drawing.draw, (".png", ".pdf", ".svg"), outlines=True)
+        write_whole(folder / "figures" / f"{drawing.name}.png", png)
+        write_whole(folder / "figures" / f"{drawing.name}.pdf", pdf)
+        found.append((drawing, svg))
+    return found
+
+
+def _write_numbers(chapters: Sequence[Chapter], folder: Path, summary: Mapping[str, Any]) -> None:
+    """All numbers as CSV, one file per table, and as JSON; measured times apart."""
+    for c in chapters:
+        for table in c.tables:
+            buffer = io.StringIO()
+            writer = csv.writer(buffer, lineterminator="\n")
+            writer.writerow(table.columns)
+            writer.writerows(table.rows)
+            write_whole(folder / "numbers" / f"{table.name}.csv", buffer.getvalue().encode())
+
+    def content(c: Chapter) -> dict[str, Any]:
+        summaries = [result.summary() for result in c.evidence.results]
+        for one in summaries:
+            one.pop("microseconds_per_step")
+        return {
+            "title": c.part.title,
+            "source": c.part.source,
+            "findings": [asdict(finding) for finding in c.findings],
+            "simulations": summaries,
+            "numbers": c.evidence.numbers,
+        }
+
+    steady = {c.part.name: content(c) for c in chapters if not c.part.measured}
+    times = {
+        "steps": {
+            f"{c.part.name}, {r.plan.scenario}, {r.plan.sampler.name}": r.summary()[
+                "microseconds_per_step"
+            ]
+            for c in chapters
+            for r in c.evidence.results
+        },
+        "parts": {c.part.name: content(c) for c in chapters if c.part.measured},
+    }
+    for name, value in (
+        ("numbers", {**_but_verdicts(summary), "parts": steady}),
+        ("times", times),
+    ):
+        text = json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False)
+        write_whole(folder / "numbers" / f"{name}.json", f"{text}\n".encode())
+
+
+def _but_verdicts(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Their number depends on measured times."""
+    return {key: value for key, value in summary.items() if key != "verdicts"}
+
+
+# ---------------------------------------------------------------------- Markdown
+
+
+def _markdown(chapters: Sequence[Chapter], summary: Mapping[str, Any]) -> str:
+    """Findings claim by claim, for the documentation."""
+    lines = [
+        "# What we find",
+        "",
+        "<!-- Written by `simplexplore reproduce`; do not edit. -->",
+        "",
+        (
+            "What the experiments, tables and statements of Carlsson, Basu, Johansson and Dubhashi "
+            "(AISTATS 2024) claim, and how each claim fares in [our reproduction](reproduce.md)."
+        ),
+        "",
+        _settings_in_words(chapters, summary),
+        "",
+        REMARKS,
+        "",
+        "| | claims |",
+        "|---|---|",
+        *(f"| {_SHOWN_AS[v]} | {n} |" for v, n in summary["verdicts"].items() if n),
+        "",
+    ]
+    for c in chapters:
+        lines += [f"## {c.part.source}: {c.part.title}", ""]
+        if c.part.note:
+            lines += [c.part.note, ""]
+        lines += ["| the paper says | | we find |", "|---|---|---|"]
+        lines += [
+            f"| {_cell(f.claim)} | **{_SHOWN_AS[f.verdict]}** | {_cell(f.evidence)} |"
+            for f in c.findings
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _settings_in_words(chapters: Sequence[Chapter], summary: Mapping[str, Any]) -> str:
+    runs = summary["settings"]["runs"]
+    names = {job.instance for c in chapters for job in c.part.jobs}
+    counts = sorted({instance(name).runs for name in names})
+    if isinstance(runs, int):
+        often = f"{runs:,} runs of each sampler (the paper: {' or '.join(map(str, counts))})"
+    else:
+        often = f"{' or '.join(f'{n:,}' for n in counts)} runs of each sampler, as in the paper"
+    versions = ", ".join(f"{name} {number}" for name, number in summary["versions"].items())
+    return f"{often}, seed {SEED}, threshold {THRESHOLD} (what the authors' code uses); {versions}."
+
+
+# ---------------------------------------------------------------------- HTML
+
+
+def _html(
+    chapters: Sequence[Chapter],
+    summary: Mapping[str, Any],
+    drawn: Mapping[str, Sequence[tuple[Drawing, bytes]]],
+) -> str:
+    template = Template(
+        files("simplexplore").joinpath("data/report.html").read_text(encoding="utf-8")
+    )
+    verdicts = "".join(
+        f'<li class="{_css(verdict)}"><strong>{count}</strong> {escape(verdict)}</li>'
+        for verdict, count in summary["verdicts"].items()
+        if count
+    )
+    contents = "".join(
+        f'<li><a href="#{c.part.name}">{escape(c.part.source)}</a> {escape(c.part.title)}</li>'
+        for c in chapters
+    )
+    return template.substitute(
+        settings=escape(_settings_in_words(chapters, summary)),
+        verdicts=verdicts,
+        remarks=escape(REMARKS),
+        contents=contents,
+        overview="".join(_figure(*figure) for figure in drawn["overview"]),
+        chapters="".join(_section(c, drawn[c.part.name]) for c in chapters),
+    )
+
+
+def _section(c: Chapter, figures: Sequence[tuple[Drawing, bytes]]) -> str:
+    part = c.part
+    findings = "".join(
+        f'<tr><td>{escape(f.claim)}</td><td class="verdict {_css(f.verdict)}">'
+        f"{escape(_SHOWN_AS[f.verdict])}</td><td>{escape(f.evidence)}</td></tr>"
+        for f in c.findings
+    )
+    note = f'<p class="note">{escape(part.note)}</p>' if part.note else ""
+    if processor := c.evidence.numbers.get("processor"):
+        note += f'<p class="note">This machine: {escape(processor)}.</p>'
+    return (
+        f'<section id="{part.name}"><h2><span>{escape(part.source)}</span> {escape(part.title)}'
+        f"</h2>{note}"
+        '<table class="findings"><thead><tr><th>The paper says</th><th></th><th>We find</th></tr>'
+        f"</thead><tbody>{findings}</tbody></table>"
+        f"{''.join(_figure(*figure) for figure in figures)}"
+        f"{''.join(map(_table, c.tables))}</section>"
+    )
+
+
+def _figure(drawing: Drawing, svg: bytes) -> str:
+    name, words = drawing.name, escape(drawing.words)
+    data = base64.b64encode(svg).decode()
+    links = " ".join(
+        f'<a href="figures/{name}.{kind}">{kind.upper()}</a>' for kind in ("png", "pdf")
+    )
+    return (
+        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{words}">'
+        f"<figcaption>{words} {links}</figcaption></figure>"
+    )
+
+
+def _table(table: Table) -> str:
+    link = f'<a href="numbers/{table.name}.csv">CSV</a>'
+    if not table.shown:
+        return f'<p class="note">{number(len(table.rows))} rows of numbers: {link}</p>'
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.heading)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in table.shown
+    )
+    return (
+        f'<div class="wide"><table class="numbers"><thead><tr>{head}</tr></thead>'
+        f'<tbody>{rows}</tbody></table></div><p class="note">All digits: {link}</p>'
+    )
+
+
+def _css(verdict: str) -> str:
+    return verdict.replace(" ", "-")

@@ -1,0 +1,479 @@
+"""The reproduction: a small run of every part against pinned numbers, and being interrupted.
+
+    python tests/test_reproduction.py
+
+pins the numbers anew, into tests/data/reproduction.json, after a change that is meant to
+change them.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import simplexplore as sx
+from pictures import assert_texts_apart
+from simplexplore.cli import app
+from simplexplore.reproduction import (
+    PARTS,
+    find_parts,
+    hardness,
+    meal,
+    report,
+    reproduce,
+    statements,
+)
+from simplexplore.reproduction.allocations import projected
+from simplexplore.reproduction.overview import overview_figure
+from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, REPRODUCED, Evidence
+from simplexplore.reproduction.simulations import (
+    as_good_as_oracle,
+    better,
+    by_scenario,
+    close_to_bound,
+    differs_more_at_the_end,
+    optimum,
+    ptns_is_worst,
+    rarely_wrong,
+)
+from simplexplore.reproduction.store import Store
+from simulated import made_up
+
+PINNED = Path(__file__).parent / "data" / "reproduction.json"
+DOCS = Path(__file__).parent.parent / "docs"
+RUNS = 3
+
+# Smaller than the real thing, with the points that findings speak of.
+SMALL = {
+    (hardness, "MEANS"): [0.4, 0.5, 0.8, 0.95],
+    (meal, "SECOND_MEANS"): [-0.5, 0.26, 0.5, 0.94, 0.98],
+    (statements, "TWIN_RUNS"): 20,
+    (statements, "TWIN_STEPS"): 500,
+}
+
+
+def small_reproduction(folder, names=("all",), pictures=None):
+    """Everything, but little of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, name), value in SMALL.items():
+            patch.setattr(module, name, value)
+        if pictures is not None:
+            patch.setattr(report, "pictures", pictures)
+        return reproduce(find_parts(names), folder, runs=RUNS, workers=1)
+
+
+def no_pictures(*_, **__):
+    """Drawing takes longest; the pictures of simulations are tested elsewhere."""
+    return b"png", b"pdf", b"<svg/>"
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reproduction")
+    return folder, small_reproduction(folder, pictures=no_pictures)
+
+
+def summary_numbers(folder):
+    """What is pinned: of every simulation the bound, the mean and the errors; else all."""
+    found = json.loads((folder / "numbers" / "numbers.json").read_text())
+    return {
+        name: {
+            "simulations": {
+                f"{s['scenario']}, {s['sampler']}": [
+                    s["lower_bound"],
+                    s["stopping_time"]["mean"],
+                    s["correct"]["fraction"],
+                ]
+                for s in part["simulations"]
+            },
+            "numbers": part["numbers"],
+        }
+        for name, part in found["parts"].items()
+    }
+
+
+def flat(value, path=""):
+    if isinstance(value, dict):
+        return {k: v for key, x in value.items() for k, v in flat(x, f"{path}/{key}").items()}
+    if isinstance(value, list):
+        return {k: v for i, x in enumerate(value) for k, v in flat(x, f"{path}/{i}").items()}
+    return {path: value}
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("name", [name for name, part in PARTS.items() if not part.measured])
+def test_numbers_are_those_pinned(done, name):
+    pinned, found = (
+        flat(numbers[name])
+        for numbers in (json.loads(PINNED.read_text()), summary_numbers(done[0]))
+    )
+    assert found.keys() == pinned.keys()
+    for key, value in pinned.items():
+        exact = value is None or isinstance(value, str | bool)
+        assert found[key] == (value if exact else pytest.approx(value, rel=1e-7, abs=1e-9)), key
+
+
+def test_times_are_measured_apart(done):
+    folder, _ = done
+    numbers = (folder / "numbers" / "numbers.json").read_text()
+    assert "microseconds" not in numbers
+    assert "table1" not in json.loads(numbers)["parts"]
+    times = json.loads((folder / "numbers" / "times.json").read_text())
+    for sampler in ("ctns", "cge", "uniform", "top-two"):
+        for mean, deviation in times["parts"]["table1"]["numbers"][sampler].values():
+            assert 0 < mean < 1
+            assert deviation >= 0
+    assert all(value > 0 for value in times["steps"].values())
+    assert len(times["steps"]) == sum(len(part.jobs) for part in PARTS.values())
+
+
+def test_again_is_the_same_to_the_byte(tmp_path):
+    def content(place):
+        return {
+            path.relative_to(place): path.read_bytes()
+            for path in place.rglob("*")
+            if path.is_file() and "cells" not in path.parts and path.name != "times.json"
+        }
+
+    names = ("fig1", "fig2", "fig3ab", "fig3d", "allocations", "statements")
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        small_reproduction(folder, names)
+    # In another folder all is computed again; in the same folder nothing is.
+    assert content(one) == content(other)
+    cells = {path: path.stat().st_mtime_ns for path in (one / "cells").rglob("*")}
+    small_reproduction(one, names)
+    assert content(one) == content(other)
+    assert {path: path.stat().st_mtime_ns for path in (one / "cells").rglob("*")} == cells
+
+
+def test_every_part_appears_with_what_it_promises(done):
+    folder, said = done
+    assert [part["name"] for part in said["parts"]] == list(PARTS)
+    assert all(part["findings"] for part in said["parts"])
+    names = {path.stem for path in (folder / "figures").iterdir()}
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".png", ".pdf"}
+    drawn = set(PARTS) - {"table1", "table2", "statements"}
+    assert names == drawn | {"overview"}
+    assert {"fig3ab.csv", "fig4.csv", "table1.csv"} <= {p.name for p in folder.glob("numbers/*")}
+    rows = (folder / "numbers" / "fig4.csv").read_text().splitlines()
+    assert len(rows) == 1 + 12
+    assert rows[0].startswith("instance,scenario,sampler")
+
+
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3ab", "allocations"])
+def test_texts_in_figures_stay_apart(done, name):
+    numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"][name]
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, setting), value in SMALL.items():
+            patch.setattr(module, setting, value)
+        (drawing,) = PARTS[name].figures(Evidence((), numbers["numbers"]))
+        assert_texts_apart(drawing.draw())
+
+
+def test_texts_in_the_overview_stay_apart():
+    every = group(ctns=2, cge=3, ptns=30, uniform=8, oracle=4, top_two=2)
+    figure = overview_figure({"fig4": [every, every[:2]], "bernoulli-1": [every[:4]]})
+    assert_texts_apart(figure)
+    (marks,) = (axes for axes in figure.axes if axes.get_label() == "overview")
+    # One mark for each sampler of each row, the bound beside them.
+    assert sum(line.get_marker() != "None" for line in marks.lines) == 6 + 2 + 4
+
+
+class Page(HTMLParser):
+    """Collects what a page refers to, and checks that its elements are closed."""
+
+    VOID = ("meta", "img", "br", "link", "hr")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.links, self.sources, self.alternatives, self.ids = [], [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in self.VOID:
+            self.open.append(tag)
+        found = dict(attributes)
+        self.ids.append(found.get("id"))
+        self.links.append(found.get("href"))
+        if "src" in found:
+            self.sources.append(found["src"])
+            self.alternatives.append(found.get("alt"))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing_from_elsewhere(done):
+    folder, _ = done
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert page.open == []
+    assert page.sources
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in page.sources)
+    assert all(page.alternatives)
+    for link in filter(None, page.links):
+        if link.startswith("#"):
+            assert link[1:] in page.ids
+        else:
+            assert (folder / link).is_file(), link
+    style = re.search(r"<style>(.*)</style>", text, re.DOTALL)[1]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "$" not in re.sub(r"data:[^\"]*", "", text)
+
+
+def test_the_documentation_has_every_claim(done):
+    _, said = done
+    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    for part in said["parts"]:
+        for finding in part["findings"]:
+            assert f"| {finding['claim']} |" in text, "make reproduce; cp .../findings.md docs/"
+
+
+# ---------------------------------------------------------------------- interruption
+
+
+def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path):
+    def command(folder):
+        code = "from simplexplore.cli import main; main()"
+        names = ["reproduce", "fig3c", "fig1", "--runs", "100", "--workers", "2"]
+        return [sys.executable, "-c", code, *names, "--out", str(folder)]
+
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    subprocess.run(command(whole), check=True, capture_output=True)
+    jobs = len(PARTS["fig3c"].jobs)
+    process = subprocess.Popen(command(broken), stderr=subprocess.PIPE)
+    finished = []
+    while len(finished) < 2 and process.poll() is None:
+        finished = list(broken.glob("cells/*/results.json"))
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    finished = {p: p.stat().st_mtime_ns for p in broken.glob("cells/*/results.json")}
+    assert 2 <= len(finished) < jobs
+    assert not (broken / "index.html").exists()
+    subprocess.run(command(broken), check=True, capture_output=True)
+    # What was finished was not run again, and all the rest is as if nothing had happened.
+    assert {p: p.stat().st_mtime_ns for p in finished} == finished
+    assert len(list(broken.glob("cells/*/results.json"))) == jobs
+    for pattern in (
+        "index.html",
+        "findings.md",
+        "numbers/*.csv",
+        "numbers/numbers.json",
+        "figures/*",
+    ):
+        paths = sorted(whole.glob(pattern))
+        assert paths
+        for path in paths:
+            assert (broken / path.relative_to(whole)).read_bytes() == path.read_bytes(), path
+    one, other = (
+        sorted(path.name for path in folder.glob("cells/*")) for folder in (whole, broken)
+    )
+    assert one == other
+
+
+def test_a_changed_setting_is_a_new_cell(tmp_path):
+    store = Store(tmp_path)
+    made = []
+
+    def make(value):
+        return lambda: made.append(value) or {"value": value}
+
+    assert store.numbers("x", {"a": 1}, make(1)) == {"value": 1}
+    assert store.numbers("x", {"a": 1}, make(2)) == {"value": 1}
+    assert store.numbers("x", {"a": 2}, make(3)) == {"value": 3}
+    assert made == [1, 3]
+    assert store.has("x", {"a": 2})
+    assert not store.has("x", {"a": 3})
+
+
+def test_a_changed_program_is_a_new_cell(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.numbers("x", {}, dict)
+    monkeypatch.setattr("simplexplore.reproduction.store.program", lambda: "another")
+    assert not store.has("x", {})
+
+
+def test_a_damaged_cell_is_named(tmp_path):
+    store = Store(tmp_path)
+    store.numbers("x", {}, dict)
+    (path,) = (tmp_path / "cells").iterdir()
+    path.write_text("{")
+    with pytest.raises(sx.SettingError, match=r"x-\w+\.json is damaged .*; delete it to run it"):
+        store.numbers("x", {}, dict)
+
+
+def test_half_a_simulation_is_not_kept(tmp_path):
+    store = Store(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        store.results("x", {}, lambda: made_up(sx.catalog.instance("star").problem, asked=99))
+    assert not store.has("x", {})
+
+
+def test_parts_finished_before_are_in_the_report_too(tmp_path):
+    reproduce(find_parts(["fig1"]), tmp_path, runs=1)
+    said = reproduce(find_parts(["allocations"]), tmp_path, runs=1)
+    assert [part["name"] for part in said["parts"]] == ["fig1", "allocations"]
+
+
+# ---------------------------------------------------------------------- judgement
+
+
+def group(scenario="end-of-time", **scales):
+    problem = sx.catalog.instance("eight-arms").problem.replace(scenario=scenario)
+    return [
+        made_up(problem, name.replace("_", "-"), scale=s, runs=400) for name, s in scales.items()
+    ]
+
+
+def verdicts(judge, *groups):
+    results = [result for group in groups for result in group]
+    return [finding.verdict for finding in judge(by_scenario(results))]
+
+
+def test_better_needs_three_standard_errors_everywhere():
+    judge = better(("ctns", "cge"), "uniform")
+    assert verdicts(judge, group(ctns=2, cge=4.05, uniform=4)) == [REPRODUCED, OPEN]
+    assert verdicts(judge, group(ctns=2, cge=8, uniform=4)) == [REPRODUCED, NOT_REPRODUCED]
+    fine, bad = group(ctns=2, cge=2, uniform=4), group("anytime", ctns=8, cge=2, uniform=4)
+    assert verdicts(judge, fine, bad) == [NOT_REPRODUCED, REPRODUCED]
+
+
+def test_as_good_as_the_oracle():
+    assert verdicts(as_good_as_oracle, group(ctns=2, cge=3, oracle=3)) == [REPRODUCED]
+    assert verdicts(as_good_as_oracle, group(ctns=2, cge=5, oracle=3)) == [NOT_REPRODUCED]
+
+
+def test_close_to_the_bound_counts_the_threshold():
+    # At delta = 0.1 and about 1500 samples the threshold alone is about 2.5 times kl.
+    assert verdicts(close_to_bound, group(ctns=3, cge=6)) == [REPRODUCED, NOT_REPRODUCED]
+
+
+def test_ptns_is_worst():
+    end = group(ctns=2, ptns=9, uniform=5)
+    for anytime, verdict in (
+        (group("anytime", ctns=2, ptns=9, uniform=5), REPRODUCED),
+        (group("anytime", ctns=2, ptns=5, uniform=9), NOT_REPRODUCED),
+    ):
+        assert verdicts(ptns_is_worst, end, anytime) == [REPRODUCED, REPRODUCED, verdict]
+
+
+def test_samplers_differ_more_in_one_scenario():
+    wide, narrow = {"ctns": 2, "cge": 4, "uniform": 9}, {"ctns": 2, "cge": 2.2, "uniform": 3}
+    judge = differs_more_at_the_end
+    assert verdicts(judge, group(**wide), group("anytime", **narrow)) == [REPRODUCED]
+    assert verdicts(judge, group(**narrow), group("anytime", **wide)) == [NOT_REPRODUCED]
+
+
+def test_error_rates_need_enough_runs():
+    problem = sx.catalog.instance("star").problem
+    assert verdicts(rarely_wrong, [made_up(problem, runs=400, wrong=3)]) == [REPRODUCED]
+    assert verdicts(rarely_wrong, [made_up(problem, runs=20, wrong=1)]) == [OPEN]
+    assert verdicts(rarely_wrong, [made_up(problem, runs=400, wrong=99)]) == [NOT_REPRODUCED]
+
+
+def test_a_wrong_optimum_is_seen(monkeypatch):
+    results = group(ctns=2)
+    assert verdicts(optimum("eight-arms"), results) == [REPRODUCED]
+    wrong = replace(sx.catalog.instance("eight-arms"), optimum={"a3": 0.4, "a4": 0.6})
+    monkeypatch.setattr("simplexplore.reproduction.simulations.instance", lambda _: wrong)
+    assert verdicts(optimum("eight-arms"), results) == [NOT_REPRODUCED]
+
+
+def test_projection_is_the_nearest_point():
+    problem = sx.catalog.instance("eight-arms").problem
+    eye = np.eye(8)
+    vertices = [*eye[3:], *((eye[2] + e) / 2 for e in eye[3:])]
+    vertices += [(eye[a] + 13 * e) / 14 for a in (0, 1) for e in eye[3:]]
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        target = rng.dirichlet(np.full(8, 0.7))
+        point = projected(problem, target)
+        assert point.sum() == pytest.approx(1, abs=1e-12)
+        assert point.min() >= -1e-12
+        assert (problem.matrix @ point)[0] <= 0.5 + 1e-12
+        # No vertex lies on the target's side of the point.
+        assert max((target - point) @ (vertex - point) for vertex in vertices) <= 1e-12
+
+
+# ---------------------------------------------------------------------- command
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+
+
+def test_list():
+    done = run("--list")
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(PARTS)
+    names = [part["name"] for part in json.loads(run("--list", "--json").stdout)["parts"]]
+    assert names == list(PARTS)
+
+
+def test_json(tmp_path):
+    done = run("fig1", "--out", tmp_path, "--json")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["page"] == str(tmp_path / "index.html")
+    assert said["verdicts"]["reproduced"] == 1
+    assert "fig1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name what to reproduce, or 'all'. Known: fig1, fig2"),
+        (("fig33c",), "there is no part 'fig33c'. Did you mean 'fig3c'?"),
+        (("fig1", "--runs", "0"), "--runs must be 1 or more; got 0"),
+        (("fig1", "--workers", "-1"), "--workers must be 1 or more; got -1"),
+    ],
+)
+def test_command_says_what_is_wrong(tmp_path, arguments, message):
+    done = run(*arguments, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    assert "it is a file, not a folder" in run("fig1", "--out", tmp_path / "file").stderr
+    done = run("fig1", "--out", tmp_path / "file" / "below")
+    assert done.exit_code == 2
+    assert "cannot make the folder" in done.stderr
+
+
+def test_interrupted_command_says_how_to_go_on(tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("simplexplore.reproduction.simulate", stop)
+    done = run("fig3d", "--runs", 2, "--out", tmp_path)
+    assert done.exit_code == 130
+    assert "the same command goes on from there" in done.stderr
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as place:
+        small_reproduction(Path(place), pictures=no_pictures)
+        text = json.dumps(summary_numbers(Path(place)), indent=1, ensure_ascii=False)
+        PINNED.write_text(f"{text}\n", encoding="utf-8")
+    sys.stdout.write(f"wrote {os.path.relpath(PINNED)}\n")
