@@ -160,11 +160,14 @@ class Journal:
     def _found(self) -> dict[str, Any]:
         """The answer, with the evidence for it."""
         _, statistics, thresholds = self.engine.evidence()
-        means = self.engine.plan.problem.rewards.from_unit(self.engine.run.mean)
+        problem, policy = self.engine.plan.problem, self.engine.policy
+        means = problem.rewards.from_unit(self.engine.run.mean)
         weakest = int(np.argmin(statistics - thresholds))
+        shares = zip(problem.arms, policy.tolist(), strict=True)
         return {
-            "policy": self.engine.policy.tolist(),
-            "value": float(means @ self.engine.policy),
+            "policy": policy.tolist(),
+            "mix": {arm: share for arm, share in shares if share > 0},
+            "value": float(means @ policy),
             "delta": self.engine.plan.delta,
             "rewards": self.engine.pulls,
             "statistic": float(statistics[weakest]),

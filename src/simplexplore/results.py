@@ -25,6 +25,7 @@ from . import __version__
 from .bound import Bound, lower_bound
 from .engine import Plan
 from .errors import SettingError, SimplexploreError
+from .files import written_aside
 from .problem import Problem
 from .samplers import SAMPLERS, find_sampler
 from .stopping import THRESHOLDS, find_threshold
@@ -374,13 +375,8 @@ def _write_own(files: Sequence[Path | None], folder: Path) -> str | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write aside and move, so that nobody ever sees half a file."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(data)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with written_aside(path) as place:
+        place.write_bytes(data)
 
 
 def _read_result(entry: dict[str, Any], folder: Path, bounds: dict[object, Bound]) -> Results:

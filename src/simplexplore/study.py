@@ -13,11 +13,11 @@ import os
 import secrets
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 from sqlalchemy.engine import Connection
 
 from .engine import Plan, whole_number
@@ -30,9 +30,12 @@ from .errors import (
     StoppedError,
     TooLargeError,
 )
+from .exchange import read_rewards, write_study
 from .journal import REWARDED, Event, Journal, overdue
 from .problem import Problem
+from .pulls import Pull, Reward, Told
 from .samplers import SAMPLERS, find_sampler
+from .status import status_of
 from .stopping import THRESHOLDS, find_threshold
 from .store import ALL, Store
 from .words import policy_in_words
@@ -50,45 +53,6 @@ SNAPSHOT_EVERY = 4_000
 
 # The history has a point at every step of the logarithm of the number of rewards: 2% more.
 HISTORY_STEP = 0.02
-
-
-@dataclass(frozen=True)
-class Pull:
-    """A pull to make: play the arm, then tell the reward under this id."""
-
-    id: str
-    arm: str
-    at: float
-
-
-@dataclass(frozen=True)
-class Told:
-    """What became of a reward.
-
-    Attributes
-    ----------
-    outcome : str
-        ``"told"``; ``"late"`` (its pull had been given up; it counts all the same);
-        ``"elsewhere"`` (of a pull made elsewhere); ``"repeated"`` (known already).
-    stopped : bool
-        Whether the study has its answer.
-    """
-
-    pull: str | None
-    arm: str
-    reward: float
-    outcome: str
-    stopped: bool
-
-
-@dataclass(frozen=True)
-class Reward:
-    """A reward to tell: of a pull, or of an arm that was played elsewhere."""
-
-    reward: float
-    pull: str | None = None
-    arm: str | None = None
-    key: str | None = None
 
 
 # Inside the class, `list` is the method.
@@ -126,6 +90,7 @@ class Study:
         self._numbers = {arm: a for a, arm in enumerate(self.problem.arms)}
         self._mutex = threading.RLock()
         self._journal: Journal | None = None
+        self._status: tuple[int, dict[str, Any]] | None = None
 
     # ------------------------------------------------------------------ making and finding
 
@@ -243,8 +208,6 @@ class Study:
         listed = []
         for row in store.rows():
             settings = json.loads(row["settings"])
-            arms = Problem.from_text(row["problem"]).arms if row["answer"] else ()
-            answer = json.loads(row["answer"]) if row["answer"] else None
             listed.append(
                 {
                     "name": row["name"],
@@ -258,7 +221,7 @@ class Study:
                     "rewards": row["rewards"],
                     "pending": row["pending"],
                     "head": row["head"],
-                    "answer": answer and policy_in_words(answer["policy"], arms),
+                    "answer": json.loads(row["answer"]) if row["answer"] else None,
                 }
             )
         return listed
@@ -302,7 +265,8 @@ class Study:
                     return [self._pull(event) for event in earlier]
             if journal.answer is not None:
                 raise StoppedError(
-                    f"study {self.name!r} has stopped and gives no more pulls. {self._words()} To "
+                    f"study {self.name!r} has stopped and gives no more pulls. "
+                    f"{self._in_words(journal.answer)} To "
                     "go on with more confidence, extend it to a smaller delta."
                 )
             now = self.store.clock()
@@ -355,12 +319,26 @@ class Study:
         wanted = [_reward(item) for item in rewards]
         if len(wanted) > MAX_BATCH:
             raise TooLargeError(f"at most {MAX_BATCH} rewards at a time; got {len(wanted)}.")
+        several = len(wanted) > 1
+        return self._tell(
+            wanted, [f"reward {i + 1}" if several else "" for i in range(len(wanted))]
+        )
+
+    def import_csv(self, path: str | os.PathLike[str]) -> Answers:
+        """Tell all rewards of a CSV file, or none if a row is wrong.
+
+        The first line names the columns: ``reward``, and ``pull`` (an id that `ask` gave) or
+        ``arm`` (for pulls made elsewhere); ``key`` is optional and makes it safe to import an
+        arm's reward twice.
+        """
+        return self._tell(*read_rewards(path))
+
+    def _tell(self, wanted: Sequence[Reward], places: Sequence[str]) -> Answers:
         if not wanted:
             return []
-        several = len(wanted) > 1
         numbers: dict[str, int] = {}
-        for i, item in enumerate(wanted, start=1):
-            with _placed(f"reward {i}" if several else None):
+        for item, place in zip(wanted, places, strict=True):
+            with _placed(place):
                 self._check(item)
                 if item.pull is not None:
                     numbers[item.pull] = self._number(item.pull)
@@ -377,8 +355,8 @@ class Study:
             )
             proposed: Events = []
             outcomes = []
-            for i, item in enumerate(wanted, start=1):
-                with _placed(f"reward {i}" if several else None):
+            for item, place in zip(wanted, places, strict=True):
+                with _placed(place):
                     event, outcome = known.settle(item)
                 if outcome != "repeated":
                     proposed.append(event)
@@ -468,11 +446,40 @@ class Study:
             found = self.store.read(connection, self._id, after, limit)
         return [self._plain(event) for event in found]
 
+    def each_event(self) -> Iterator[dict[str, Any]]:
+        """The whole journal up to now, read in pieces."""
+        with self.store.reading() as connection:
+            head = self.store.head(connection, self._id)
+            for some in self._stretches(connection, 0, head):
+                yield from map(self._plain, some)
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write all pulls with their rewards to a .csv, .json or .parquet file."""
+        return write_study(path, self.about | {"answer": self.answer}, self.each_event())
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the study is: everything that was fixed when it was made."""
+        return {
+            "name": self.name,
+            "created": self.created,
+            "problem": self.problem.to_text(),
+            "sampler": self._plan.sampler.name,
+            "threshold": self._plan.threshold.name,
+            "tracking": self._plan.tracking,
+            "delta": self._plan.delta,
+            "scenario": self._plan.scenario,
+            "seed": self.seed,
+            "expire_after": None if math.isinf(self.expire_after) else self.expire_after,
+        }
+
     def _plain(self, event: Event) -> dict[str, Any]:
-        """An event as others read it: arms by name, pulls by id."""
+        """An event as others read it: arms by name, new pulls by id too."""
         plain: dict[str, Any] = {"seq": event.seq, "at": event.at, "event": event.kind}
         if event.pull is not None:
-            plain["pull"] = event.pull
+            plain["number"] = event.pull
+        if event.kind == "asked":
+            plain["pull"] = self._pull(event).id
         if event.arm is not None:
             plain["arm"] = self.problem.arms[event.arm]
         if event.reward is not None:
@@ -489,15 +496,38 @@ class Study:
             del point["study"]
         return points
 
-    def _words(self) -> str:
-        """The answer in words."""
-        assert self._journal is not None
-        answer = self._journal.answer
-        assert answer is not None
-        return (
-            f"Its answer, wrong with probability at most {answer['delta']:g}: "
-            f"{policy_in_words(answer['policy'], self.problem.arms)}."
-        )
+    def status(self) -> dict[str, Any]:
+        """Everything there is to know now, as plain data; see `simplexplore.status`."""
+        with self._looking() as journal:
+            if self._status is None or self._status[0] != journal.seq:
+                self._status = (journal.seq, status_of(journal))
+            now = self.store.clock()
+            return {
+                "name": self.name,
+                "store": self.store.name,
+                "created": self.created,
+                "now": now,
+                "seed": self.seed,
+                "expire_after": None if math.isinf(self.expire_after) else self.expire_after,
+                "overdue": len(overdue(journal.flights, now, self.expire_after)),
+                **self._status[1],
+            }
+
+    @property
+    def answer_in_words(self) -> str:
+        """The answer as a sentence."""
+        answer = self.answer
+        return "No answer yet." if answer is None else self._in_words(answer)
+
+    def _in_words(self, answer: Mapping[str, Any]) -> str:
+        mix = policy_in_words(np.array(answer["policy"]), self.problem.arms)
+        return f"The answer, wrong with probability at most {answer['delta']:g}: {mix}."
+
+    @property
+    def head(self) -> int:
+        """The number of the last event."""
+        with self.store.reading() as connection:
+            return self.store.head(connection, self._id)
 
     def verify(self) -> bool:
         """Replay the whole journal and compare with the state in use, to the last bit."""
@@ -702,11 +732,11 @@ def _check_key(key: object) -> None:
 
 
 @contextmanager
-def _placed(place: str | None) -> Iterator[None]:
+def _placed(place: str) -> Iterator[None]:
     """Say in which item of a batch something is wrong."""
     try:
         yield
     except SimplexploreError as error:
-        if place is None:
+        if not place:
             raise
         raise type(error)(f"{place}: {error} Nothing was recorded.") from None
