@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .errors import ProblemError, SettingError
 from .families import Gaussian
 from .geometry import Polytope
-from .kernels.build import build
+from .kernels.build import build, has_machine_code
 from .kernels.records import (
     ARM,
     AVERAGED,
@@ -266,6 +266,12 @@ class Engine:
         self.table.follow(edge)
         self._followed.append(edge)
         self._arrays = _fitted(self.table.arrays(), self._setting.pairs, run, memory)
+
+    def announce_live(self) -> None:
+        """Say on stderr that the functions of live studies are being compiled, if they are."""
+        if not has_machine_code(self._module, "fold_events"):
+            sys.stderr.write(f"compiling {self.plan.sampler.name} (once on this machine) ...\n")
+            sys.stderr.flush()
 
     @property
     def announcement(self) -> str | None:

@@ -78,4 +78,14 @@ class ConflictError(StudyError):
 
 
 class StoreError(SimplexploreError):
-    """The store cannot be used: not there, damaged, full, or made by a newer version."""
+    """The store cannot be used: not there, damaged, full, or made by a newer version.
+
+    Attributes
+    ----------
+    passing : bool
+        Whether the connection was lost, so that trying again may help.
+    """
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing

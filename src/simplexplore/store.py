@@ -134,9 +134,17 @@ class Store:
         ``sqlite:///file.db`` or just a file's path; ``postgresql://user@host/database``.
     clock : function, optional
         Seconds since 1970: the only clock that studies look at.
+    must_exist : bool
+        Whether to complain instead of making a new SQLite file.
     """
 
-    def __init__(self, url: str | os.PathLike[str], clock: Callable[[], float] = time.time):
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        *,
+        clock: Callable[[], float] = time.time,
+        must_exist: bool = False,
+    ) -> None:
         self.clock = clock
         self._url = _parse(url)
         self.name = self._url.render_as_string(hide_password=True)
@@ -145,6 +153,10 @@ class Store:
         self._lock_file: Path | None = None
         if self.is_sqlite:
             path = Path(self._url.database or "")
+            if must_exist and not path.exists():
+                raise StoreError(
+                    f"there is no file {str(path)!r}; 'simplexplore study create' makes one."
+                )
             if not path.parent.is_dir():
                 raise StoreError(f"{path}: there is no folder {str(path.parent)!r}; make it first.")
             self._lock_file = path.with_name(f"{path.name}-lock")
@@ -221,9 +233,10 @@ class Store:
         try:
             yield
         except sa.exc.DBAPIError as error:
-            if error.connection_invalidated:
+            lost = not self.is_sqlite and isinstance(error, sa.exc.OperationalError)
+            if lost:
                 self._engine.dispose()
-            raise StoreError(f"{self.name}: {_reason(error)}") from error
+            raise StoreError(f"{self.name}: {_reason(error)}", passing=lost) from error
         except OSError as error:
             raise StoreError(f"{self.name}: {error.strerror or error}.") from error
 

@@ -12,6 +12,7 @@ import math
 import os
 import secrets
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from .errors import (
     SettingError,
     SimplexploreError,
     StoppedError,
+    StoreError,
     TooLargeError,
 )
 from .exchange import read_rewards, write_study
@@ -47,6 +49,9 @@ DEFAULT_EXPIRY = 86_400.0
 
 # Pulls or rewards in one request: a request is one transaction.
 MAX_BATCH = 100_000
+
+# Seconds for which a lost connection is tried again: a database restarts in a few.
+RETRY_FOR = 30.0
 
 # Events between snapshots: replaying them takes a fraction of a second.
 SNAPSHOT_EVERY = 4_000
@@ -196,7 +201,7 @@ class Study:
     @classmethod
     def open(cls, url: str | os.PathLike[str] | Store, name: str) -> Study:
         """Find a study by its name."""
-        store = url if isinstance(url, Store) else Store(url)
+        store = url if isinstance(url, Store) else Store(url, must_exist=True)
         with store.reading() as connection:
             row = store.find(connection, name)
         return cls(store, row)
@@ -204,7 +209,7 @@ class Study:
     @staticmethod
     def list(url: str | os.PathLike[str] | Store) -> Plain:
         """Say of every study in a store how far it is, the latest change first."""
-        store = url if isinstance(url, Store) else Store(url)
+        store = url if isinstance(url, Store) else Store(url, must_exist=True)
         listed = []
         for row in store.rows():
             settings = json.loads(row["settings"])
@@ -279,7 +284,8 @@ class Study:
             recorded = self._record(connection, journal, proposed, now)
             return [self._pull(event) for event in recorded if event.kind == "asked"]
 
-        return self._write(work, durable=False)
+        # Asked again after a lost connection, pulls that nobody makes expire.
+        return self._write(work, durable=False, repeatable=True)
 
     def _pull(self, event: Event) -> Pull:
         assert event.pull is not None
@@ -370,7 +376,9 @@ class Study:
                 for item, number, outcome in outcomes
             ]
 
-        return self._write(work)
+        # Without a pull or key, telling twice would count twice.
+        known = all(item.pull is not None or item.key is not None for item in wanted)
+        return self._write(work, repeatable=known)
 
     def _check(self, item: Reward) -> None:
         """Refuse what can be refused without looking at the journal."""
@@ -550,6 +558,7 @@ class Study:
     def _load(self, connection: Connection) -> Journal:
         """The state from the last snapshot, or from nothing."""
         journal = Journal(self._plan, self.seed)
+        journal.engine.announce_live()
         data = self.store.snapshot(connection, self._id, journal.engine.fingerprint)
         found = None if data is None else Journal.from_snapshot(self._plan, data)
         return journal if found is None else found
@@ -572,22 +581,50 @@ class Study:
                 journal = self._caught_up(connection, self.store.head(connection, self._id))
             yield journal
 
-    def _write(self, work: Callable[[Connection, Journal], Result], durable: bool = True) -> Result:
-        """Run a decision alone in the store, on the latest state."""
-        with self._mutex:
-            if self._journal is None:
-                with self._looking():  # a long replay should not hold up other writers
-                    pass
+    def _write(
+        self,
+        work: Callable[[Connection, Journal], Result],
+        *,
+        durable: bool = True,
+        repeatable: bool = False,
+    ) -> Result:
+        """Run a decision alone in the store, on the latest state.
+
+        A lost connection is tried again for a while, unless it was lost while the decision was
+        being made final and taking it twice would matter.
+        """
+        started = time.monotonic()
+        pause = 0.05
+        while True:
+            attempt = _Attempt()
             try:
-                with self.store.writing(durable=durable) as connection:
-                    head = self.store.lock(connection, self._id)
-                    journal = self._caught_up(connection, head)
-                    return work(connection, journal)
-            except BaseException:
-                if self._journal is not None and self._journal.seq != head:
-                    # What was decided may not have been recorded: read it again.
-                    self._journal = None
-                raise
+                with self._mutex:
+                    return self._attempt(work, durable, attempt)
+            except StoreError as error:
+                settled = attempt.is_final and not repeatable
+                if not error.passing or settled or time.monotonic() - started > RETRY_FOR:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+    def _attempt(
+        self, work: Callable[[Connection, Journal], Result], durable: bool, attempt: _Attempt
+    ) -> Result:
+        if self._journal is None:
+            with self._looking():  # a long replay should not hold up other writers
+                pass
+        head = -1
+        try:
+            with self.store.writing(durable=durable) as connection:
+                head = self.store.lock(connection, self._id)
+                result = work(connection, self._caught_up(connection, head))
+                attempt.is_final = True
+            return result
+        except BaseException:
+            if self._journal is not None and self._journal.seq > head >= 0:
+                # What was decided may not have been recorded: read it again.
+                self._journal = None
+            raise
 
     def _record(
         self, connection: Connection, journal: Journal, proposed: Sequence[Event], now: float
@@ -636,6 +673,12 @@ class Study:
                 "policy": json.dumps(journal.engine.policy.tolist()),
             },
         )
+
+
+class _Attempt:
+    """How far a transaction came."""
+
+    is_final = False
 
 
 def _is_due(before: int, rewards: int, recorded: Sequence[Event]) -> bool:

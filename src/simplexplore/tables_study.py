@@ -126,7 +126,7 @@ def print_studies(studies: Sequence[Mapping[str, Any]], console: Console) -> Non
     if not studies:
         console.print("No studies yet: 'simplexplore study create FILE' starts one.")
         return
-    table = _table(count(len(studies), "study"))
+    table = _table("Studies")
     for name in ("study", "state"):
         table.add_column(name)
     for name in ("rewards", "pending", "delta"):

@@ -127,6 +127,7 @@ class Kernels(Protocol):
     """What a generated module offers; compilation happens at the first call of each."""
 
     __name__: str  # changes with the code
+    __file__: str
     is_cached: bool  # whether machine code is on disk already
 
     def begin_run(self, *records: Any) -> None: ...
@@ -163,5 +164,11 @@ def _imported(text: str) -> Kernels:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     kernels = cast(Kernels, module)
-    kernels.is_cached = any((path.parent / "__pycache__").glob(f"{name}.simulate_runs-*.nbi"))
+    kernels.is_cached = has_machine_code(kernels, "simulate_runs")
     return kernels
+
+
+def has_machine_code(kernels: Kernels, entry: str) -> bool:
+    """Whether an entry's machine code is on disk already."""
+    path = Path(kernels.__file__)
+    return any((path.parent / "__pycache__").glob(f"{path.stem}.{entry}-*.nbi"))
