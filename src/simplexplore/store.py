@@ -17,6 +17,7 @@ import os
 import re
 import sqlite3
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ sa.Index(
     "events_by_pull",
     events.c.study,
     events.c.pull,
-    sa.case((events.c.kind == "late", "told"), else_=events.c.kind),
+    sa.text("(CASE WHEN kind = 'late' THEN 'told' ELSE kind END)"),
     unique=True,
     sqlite_where=events.c.pull.is_not(None),
     postgresql_where=events.c.pull.is_not(None),
@@ -161,6 +162,7 @@ class Store:
                 raise StoreError(f"{path}: there is no folder {str(path.parent)!r}; make it first.")
             self._lock_file = path.with_name(f"{path.name}-lock")
         self._engine = self._make_engine()
+        weakref.finalize(self, _close, self._engine, self._pid)
         self._migrate()
 
     def _make_engine(self) -> sa.Engine:
@@ -180,7 +182,7 @@ class Store:
             ) from None
 
     def close(self) -> None:
-        """Give connections back."""
+        """Give connections back; later calls open new ones."""
         self._engine.dispose()
 
     # ------------------------------------------------------------------ transactions
@@ -466,6 +468,11 @@ def _parse(url: str | os.PathLike[str]) -> sa.URL:
     if backend == "postgresql" and parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
     return parsed
+
+
+def _close(engine: sa.Engine, pid: int) -> None:
+    # A forked child must not close what its parent uses.
+    engine.dispose(close=os.getpid() == pid)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
