@@ -158,6 +158,8 @@ class Store:
                 raise StoreError(
                     f"there is no file {str(path)!r}; 'simplexplore study create' makes one."
                 )
+            if must_exist and path.stat().st_size == 0:
+                raise StoreError(f"the file {str(path)!r} is empty; put back a copy of it.")
             if not path.parent.is_dir():
                 raise StoreError(f"{path}: there is no folder {str(path.parent)!r}; make it first.")
             self._lock_file = path.with_name(f"{path.name}-lock")
@@ -449,7 +451,7 @@ def _parse(url: str | os.PathLike[str]) -> sa.URL:
         return sa.URL.create("sqlite", database=text)
     try:
         parsed = sa.make_url(text)
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):
         raise SettingError(
             f"{text!r} is not a store's URL; write sqlite:///file.db or "
             "postgresql://user@host/database."
@@ -494,21 +496,24 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _reason(error: sa.exc.DBAPIError) -> str:
     """A database's complaint in words, with what to do about it."""
-    text = str(error.orig).strip().splitlines()[0].rstrip(".") if error.orig else str(error)
-    lower = text.lower()
-    if "malformed" in lower or "not a database" in lower or "disk i/o" in lower:
-        return (
-            f"the file is damaged or is no database ({text}). Nothing was changed; put back a copy "
-            "of it, or choose another file."
-        )
-    if "full" in lower or "no space" in lower:
-        return f"no room is left ({text}). Nothing was recorded; make room and try again."
-    if "readonly" in lower or "read-only" in lower or "unable to open" in lower:
-        return f"the file cannot be written ({text}); check the path and its permissions."
-    if "locked" in lower:
-        return f"another program kept it locked for {PATIENCE} s ({text}). Nothing was recorded."
-    if error.connection_invalidated or isinstance(error, sa.exc.OperationalError):
-        return (
-            f"cannot be reached ({text}). What was acknowledged is safe; try again when it is back."
-        )
-    return f"{text}."
+    text = str(error.orig).strip().splitlines()[0].rstrip(".")
+    name = getattr(error.orig, "sqlite_errorname", "")
+    if not name:  # PostgreSQL
+        if "No space left" in text:
+            return f"no room is left ({text}). Nothing was recorded; make room and try again."
+        if isinstance(error, sa.exc.OperationalError):
+            return f"cannot be reached ({text}). What was acknowledged is safe; try again later."
+        return f"{text}."
+    for start, words in (
+        ("SQLITE_FULL", "no room is left ({}). Nothing was recorded; make room and try again."),
+        ("SQLITE_IOERR", "the disk failed ({}). Nothing was recorded; check it and try again."),
+        ("SQLITE_BUSY", f"another program kept it locked for {PATIENCE} s ({{}}); try again."),
+        ("SQLITE_READONLY", "it cannot be written ({}); check its permissions."),
+        ("SQLITE_CANTOPEN", "it cannot be opened ({}); check the path and its permissions."),
+    ):
+        if name.startswith(start):
+            return words.format(text)
+    return (
+        f"the file is damaged or is no database ({text}). Nothing was changed; put back a copy of "
+        "it, or choose another file."
+    )
