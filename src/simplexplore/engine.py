@@ -386,12 +386,12 @@ class Engine:
         table, run, _ = self._arrays
         vertex = int(run.integers[VERTEX])
         first, last = int(table.first_edge[vertex]), int(table.first_edge[vertex + 1])
-        levels = [
-            self._module.level_of_edge(self._setting, table, run, edge)
-            for edge in range(first, last)
-        ]
-        directions = self.polytope.edges(self.table.vertices[vertex]).dense(self._setting.size)
-        return directions, run.value[: last - first].copy(), np.array(levels)
+        directions, levels = np.zeros((last - first, self._setting.size)), np.zeros(last - first)
+        for e, edge in enumerate(range(first, last)):
+            entries = slice(table.first_entry[edge], table.first_entry[edge + 1])
+            directions[e, table.arm[entries]] = -table.v[entries]
+            levels[e] = self._module.level_of_edge(self._setting, table, run, edge)
+        return directions, run.value[: last - first].copy(), levels
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
         """Every array that the future depends on, by name; not copies."""

@@ -7,6 +7,10 @@ speed: the head of each study for lists, a history for plots, snapshots for open
 Writers of a study wait for each other in the store, so that decisions are taken one after
 the other. On SQLite they queue at a lock file beside the database, because SQLite itself
 makes waiting writers sleep and try again.
+
+A transaction that returns is safe from the death of every process. A durable one is safe
+from a power failure as well: it makes the disk write after it has let the next writer in
+and before it returns, so that many writers wait for the disk together, not in turn.
 """
 
 from __future__ import annotations
@@ -152,6 +156,7 @@ class Store:
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self._pid = os.getpid()
         self._lock_file: Path | None = None
+        self._wal_file: Path | None = None
         if self.is_sqlite:
             path = Path(self._url.database or "")
             if must_exist and not path.exists():
@@ -163,6 +168,7 @@ class Store:
             if not path.parent.is_dir():
                 raise StoreError(f"{path}: there is no folder {str(path.parent)!r}; make it first.")
             self._lock_file = path.with_name(f"{path.name}-lock")
+            self._wal_file = path.with_name(f"{path.name}-wal")
         self._engine = self._make_engine()
         weakref.finalize(self, _close, self._engine, self._pid)
         self._migrate()
@@ -174,9 +180,11 @@ class Store:
             sa.event.listen(engine, "begin", _begin_sqlite)
             return engine
         try:
-            return sa.create_engine(
+            engine = sa.create_engine(
                 self._url, pool_pre_ping=True, connect_args={"connect_timeout": 10}
             )
+            sa.event.listen(engine, "connect", _prepare_postgresql)
+            return engine
         except ModuleNotFoundError as error:
             raise StoreError(
                 f"{self.name}: the driver {error.name!r} is missing; install "
@@ -199,22 +207,38 @@ class Store:
     def writing(self, *, durable: bool = True) -> Iterator[Connection]:
         """A transaction that writes; on SQLite the only one at a time.
 
-        What a durable one wrote outlasts a power failure. Without, it outlasts the death of
-        every process, and the next durable one makes it durable too.
+        What a durable one wrote outlasts a power failure, and so does all before it.
         """
-        with self._explained(), self._alone(), self._connected(True, durable) as connection:
-            yield connection
+        with self._explained():
+            with self._alone(), self._connected(writing=True) as connection:
+                yield connection
+            if durable:
+                self._flush()
+
+    def _flush(self) -> None:
+        """Wait until what was committed is on the disk."""
+        if self._wal_file is None:
+            # The server flushes its log up to this message, as durably as it is set up to.
+            with self._connected(writing=True) as connection:
+                connection.exec_driver_sql(
+                    "SET LOCAL synchronous_commit TO DEFAULT; "
+                    "SELECT pg_logical_emit_message(true, 'simplexplore', '')"
+                )
+            return
+        with contextlib.suppress(FileNotFoundError):  # its last user moved it into the database
+            descriptor = os.open(self._wal_file, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     @contextlib.contextmanager
-    def _connected(self, writing: bool, durable: bool = True) -> Iterator[Connection]:
+    def _connected(self, writing: bool) -> Iterator[Connection]:
         if os.getpid() != self._pid:  # forked: connections belong to the parent
             self._engine.dispose(close=False)
             self._pid = os.getpid()
-        options = {"writing": writing, "durable": durable}
-        connecting = self._engine.connect().execution_options(**options)
+        connecting = self._engine.connect().execution_options(writing=writing)
         with connecting as connection, connection.begin():
-            if not self.is_sqlite and not durable:
-                connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
             yield connection
 
     @contextlib.contextmanager
@@ -478,20 +502,22 @@ def _close(engine: sa.Engine, pid: int) -> None:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    # Transactions are begun below, not by the driver.
+    # Transactions are begun below, not by the driver, and flushed by the store.
     connection.isolation_level = None
     connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    options = connection.get_execution_options()
-    if options.get("writing"):
-        level = "FULL" if options["durable"] else "NORMAL"
-        connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-    else:
-        connection.exec_driver_sql("BEGIN")
+    writing = connection.get_execution_options().get("writing")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _prepare_postgresql(connection: Any, _record: object) -> None:
+    # Commits do not wait for the disk while others wait for them; the store flushes.
+    connection.execute("SET synchronous_commit = off")
+    connection.commit()
 
 
 def _reason(error: sa.exc.DBAPIError) -> str:
