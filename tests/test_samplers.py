@@ -59,6 +59,8 @@ def follow(engine, rewards, steps, seed=0, each=None):
     arm = engine.begin(streams(seed, range(1))[0])
     taken = np.zeros(engine.plan.problem.size, dtype=int)
     arms = []
+    if each is not None:
+        each(engine)
     while arm is not None and len(arms) < steps:
         arms.append(arm)
         engine.observe(arm, float(rewards[arm, taken[arm]]))
@@ -319,7 +321,7 @@ def test_permuting_arms_permutes_arms(sampler, scenario):
         return engine.advance(), other.advance()
 
     for arm in range(5):
-        before = engine.run.target + engine._setting.inside
+        before = engine.run.target.copy()
         first, second = tell(arm)
     agreed = 0
     for _ in range(200):

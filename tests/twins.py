@@ -345,7 +345,7 @@ class Twin:
         self.choices = Xoshiro(words[1])
         self.n = np.zeros(self.size)
         self.mean = np.zeros(self.size)
-        self.target = np.zeros(self.size)
+        self.target = setting.inside.copy()  # the first arm is chosen
         self.average = setting.inside.copy()
         self.warm = False
         # A table of our own, so that the engine's grows as it would.
@@ -394,9 +394,9 @@ class Twin:
     def advance(self, followed, memory):
         """The next arm, or STOP; the engine's run and memory decide ties only."""
         if not self.warm:
-            self.target += self.rows.inside
             waiting = np.flatnonzero((self.rows.inside > 0) & (self.n == 0))
             if len(waiting):
+                self.target += self.rows.inside
                 return int(waiting[0])
             self.warm = True
         self.recommend()

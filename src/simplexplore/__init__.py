@@ -16,28 +16,37 @@ if TYPE_CHECKING:
     from simplexplore.bound import Bound, lower_bound
     from simplexplore.constraints import Constraint
     from simplexplore.errors import (
+        ConflictError,
         ConstraintError,
         InfeasibleError,
         MeansError,
         NotConvergedError,
         ProblemError,
+        PullError,
         RewardError,
         SettingError,
         SimplexploreError,
+        StoppedError,
+        StoreError,
+        StudyError,
         TooLargeError,
+        UnknownStudyError,
     )
     from simplexplore.explorer import Explorer
     from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
     from simplexplore.problem import Problem
+    from simplexplore.pulls import Pull, Reward, Told
     from simplexplore.results import Results, load_results, save_results
     from simplexplore.runner import simulate
     from simplexplore.samplers import SAMPLERS
     from simplexplore.stopping import THRESHOLDS
+    from simplexplore.study import Study
 else:
     _HOME = {
         "Bernoulli": "families",
         "Bound": "bound",
         "Bounded": "families",
+        "ConflictError": "errors",
         "Constraint": "constraints",
         "ConstraintError": "errors",
         "Explorer": "explorer",
@@ -48,13 +57,22 @@ else:
         "Poisson": "families",
         "Problem": "problem",
         "ProblemError": "errors",
+        "Pull": "pulls",
+        "PullError": "errors",
         "Results": "results",
+        "Reward": "pulls",
         "RewardError": "errors",
         "SAMPLERS": "samplers",
         "SettingError": "errors",
         "SimplexploreError": "errors",
+        "StoppedError": "errors",
+        "StoreError": "errors",
+        "Study": "study",
+        "StudyError": "errors",
         "THRESHOLDS": "stopping",
+        "Told": "pulls",
         "TooLargeError": "errors",
+        "UnknownStudyError": "errors",
         "load_results": "results",
         "lower_bound": "bound",
         "save_results": "results",
@@ -82,6 +100,7 @@ __all__ = [
     "Bernoulli",
     "Bound",
     "Bounded",
+    "ConflictError",
     "Constraint",
     "ConstraintError",
     "Explorer",
@@ -92,11 +111,20 @@ __all__ = [
     "Poisson",
     "Problem",
     "ProblemError",
+    "Pull",
+    "PullError",
     "Results",
+    "Reward",
     "RewardError",
     "SettingError",
     "SimplexploreError",
+    "StoppedError",
+    "StoreError",
+    "Study",
+    "StudyError",
+    "Told",
     "TooLargeError",
+    "UnknownStudyError",
     "__version__",
     "catalog",
     "load_results",

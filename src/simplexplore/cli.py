@@ -3,8 +3,6 @@
 Heavy imports wait inside the commands, so that ``--help`` and mistakes answer at once.
 """
 
-import json
-import math
 import shutil
 import sys
 from pathlib import Path
@@ -16,10 +14,12 @@ from typer.core import TyperGroup
 from . import __version__
 from .cli_ratings import ratings
 from .cli_reproduce import reproduce
+from .cli_study import commands as study_commands
 from .errors import MeansError, SettingError, SimplexploreError
+from .terminal import console as _console
+from .terminal import to_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
 
     from .problem import Problem
@@ -47,6 +47,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Find the best mix of arms under linear constraints, with a stated confidence.",
 )
+
+app.add_typer(study_commands, name="study")
 
 ProblemFile = Annotated[
     Path, typer.Argument(metavar="FILE", show_default=False, help="The problem, a TOML file.")
@@ -475,30 +477,6 @@ def parse_means(text: str) -> list[float]:
                 "per arm, separated by commas."
             ) from None
     return numbers
-
-
-def to_json(value: Any) -> str:
-    """Write JSON in which an infinite number is 1e999, which every parser reads as infinity.
-
-    Examples
-    --------
-    >>> to_json({"time": math.inf, "arms": ["a"], "gap": 0.0, "none": None})
-    '{"time": 1e999, "arms": ["a"], "gap": 0.0, "none": null}'
-    """
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k)}: {to_json(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(to_json, value)) + "]"
-    if isinstance(value, float) and math.isinf(value):
-        return "1e999" if value > 0 else "-1e999"
-    return json.dumps(value, allow_nan=False)
-
-
-def _console() -> "Console":
-    from rich.console import Console
-
-    # Names are printed as they are: brackets and colons in them mean nothing.
-    return Console(highlight=False, markup=False, emoji=False)
 
 
 def main() -> None:

@@ -7,7 +7,8 @@ exploration logic of its own.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from .errors import ProblemError, SettingError
 from .families import Gaussian
 from .geometry import Polytope
-from .kernels.build import build
+from .kernels.build import build, has_machine_code
 from .kernels.records import (
     ARM,
     AVERAGED,
@@ -92,6 +93,10 @@ class Engine:
     ----------
     table : VertexTable
         Policies met so far; number 0 is where a run starts.
+    pending : (K,) array
+        Pulls in flight by arm (live studies).
+    is_enough : bool
+        Whether the evidence was enough after the last event folded.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -106,16 +111,15 @@ class Engine:
         size = problem.size
         # The start must not depend on any means: maximise nothing.
         self.table = VertexTable(self.polytope, self.polytope.optimal_vertex(np.zeros(size)))
-        closed_form = isinstance(problem.rewards, Gaussian) and problem.rewards.domain is None
         self._sampler = plan.sampler.in_scenario(plan.scenario)
         self._module = build(
             self._sampler.file,
-            "gaussian" if closed_form else "convex",
+            "gaussian" if self._closed_form else "convex",
             plan.threshold.file,
             plan.threshold.function,
         )
-        self._setting = self._make_setting(closed_form)
-        self._arrays = self._make_arrays()
+        self._setting = self._make_setting()
+        self._forget_growth()
 
     def twin(self) -> Engine:
         """Another engine for the same plan, for another thread: nothing that changes is shared."""
@@ -125,12 +129,17 @@ class Engine:
         other.table = VertexTable(self.polytope, self.table.vertices[0])
         pairs = self._setting.pairs
         other._setting = self._setting._replace(pairs=pairs._replace(root=pairs.root.copy()))
-        other._arrays = other._make_arrays()
+        other._forget_growth()
         return other
 
     # ------------------------------------------------------------------ set-up
 
-    def _make_setting(self, closed_form: bool) -> Setting:
+    @property
+    def _closed_form(self) -> bool:
+        rewards = self.plan.problem.rewards
+        return isinstance(rewards, Gaussian) and rewards.domain is None
+
+    def _make_setting(self) -> Setting:
         plan, problem, polytope = self.plan, self.plan.problem, self.polytope
         size, rewards = problem.size, problem.rewards
         anytime = plan.scenario == "anytime"
@@ -140,7 +149,7 @@ class Engine:
             log_union += self.table.union_size()[0]
         if plan.threshold.function == "kk21":
             largest = len(polytope.form.rows) + 2
-            levels = kk21_levels("gaussian" if closed_form else "other", log_union, largest)
+            levels = kk21_levels("gaussian" if self._closed_form else "other", log_union, largest)
         moving = np.ones(size, dtype=bool)
         moving[list(polytope.forced_arms)] = False
         if anytime:
@@ -211,6 +220,13 @@ class Engine:
         )
         return w
 
+    def _forget_growth(self) -> None:
+        """Arrays for the vertices known now; what is added later is remembered in order."""
+        self._followed: list[int] = []
+        self._arrays = self._make_arrays()
+        self.pending: Array = np.zeros(self._setting.size)
+        self.is_enough = False
+
     def _make_arrays(self) -> tuple[Table, Run, Memory]:
         setting, sampler = self._setting, self._sampler
         table = self.table.arrays()
@@ -243,9 +259,19 @@ class Engine:
 
     def _grow(self) -> None:
         """Add the vertex that a walk was missing."""
+        self._follow(int(self.run.integers[MISSING_EDGE]))
+
+    def _follow(self, edge: int) -> None:
         _, run, memory = self._arrays
-        self.table.follow(int(run.integers[MISSING_EDGE]))
+        self.table.follow(edge)
+        self._followed.append(edge)
         self._arrays = _fitted(self.table.arrays(), self._setting.pairs, run, memory)
+
+    def announce_live(self) -> None:
+        """Say on stderr that the functions of live studies are being compiled, if they are."""
+        if not has_machine_code(self._module, "fold_events"):
+            sys.stderr.write(f"compiling {self.plan.sampler.name} (once on this machine) ...\n")
+            sys.stderr.flush()
 
     @property
     def announcement(self) -> str | None:
@@ -269,12 +295,16 @@ class Engine:
         """The run's arrays: read them, do not write."""
         return self._arrays[1]
 
-    def begin(self, words: npt.NDArray[np.uint64]) -> int:
+    def forget(self, words: npt.NDArray[np.uint64]) -> None:
+        """Start over with the random streams (2, 4) of a run; no arm is chosen yet."""
+        self._module.begin_run(self._setting, *self._arrays)
+        self.run.rewards[:], self.run.choices[:] = words
+        self.pending[:] = 0.0
+
+    def begin(self, words: npt.NDArray[np.uint64]) -> int | None:
         """Start a run with its random streams (2, 4); returns the first arm."""
-        table, run, memory = self._arrays
-        self._module.begin_run(self._setting, table, run, memory)
-        run.rewards[:], run.choices[:] = words
-        return int(run.integers[ARM])
+        self.forget(words)
+        return self.advance()
 
     def observe(self, arm: int, reward: float) -> None:
         """Take in a reward, in the user's coordinates."""
@@ -309,6 +339,96 @@ class Engine:
     def pulls(self) -> int:
         """Rewards taken in."""
         return int(self.run.integers[PULLS])
+
+    # ------------------------------------------------------------------ live studies
+
+    def fold(
+        self,
+        kinds: npt.NDArray[np.int64],
+        arms: npt.NDArray[np.int64],
+        rewards: Array,
+        *,
+        until_stopped: bool = False,
+    ) -> int:
+        """Take in events of a live study; see kernels/live.py.
+
+        Rewards are in the user's coordinates; `arms` of pulls that are asked for may be -1 and
+        are filled in. Returns how many events were taken in: fewer than there are only
+        if the evidence was enough after the last of them.
+        """
+        progress = np.zeros(2, dtype=np.int64)
+        unit = np.array(self.plan.problem.rewards.to_unit(rewards), dtype=float)
+        while True:
+            status = self._module.fold_events(
+                self._setting,
+                *self._arrays,
+                self.pending,
+                np.zeros((3, len(self.run.gap))),
+                kinds,
+                arms,
+                unit,
+                progress,
+                until_stopped,
+            )
+            if status != UNKNOWN_VERTEX:
+                break
+            self._grow()
+        self.is_enough = status == STOPPED
+        return int(progress[0])
+
+    def tighten(self, delta: float) -> None:
+        """Go on with another delta: thresholds change, evidence and allocation do not."""
+        self.plan = replace(self.plan, delta=delta)
+        self._setting = self._make_setting()._replace(pairs=self._setting.pairs)
+
+    def evidence(self) -> tuple[Array, Array, Array]:
+        """Edges of the recommended vertex: directions (E, K), statistics and thresholds (E,)."""
+        table, run, _ = self._arrays
+        vertex = int(run.integers[VERTEX])
+        first, last = int(table.first_edge[vertex]), int(table.first_edge[vertex + 1])
+        directions, levels = np.zeros((last - first, self._setting.size)), np.zeros(last - first)
+        for e, edge in enumerate(range(first, last)):
+            entries = slice(table.first_entry[edge], table.first_entry[edge + 1])
+            directions[e, table.arm[entries]] = -table.v[entries]
+            levels[e] = self._module.level_of_edge(self._setting, table, run, edge)
+        return directions, run.value[: last - first].copy(), levels
+
+    def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Every array that the future depends on, by name; not copies."""
+        table, run, memory = self._arrays
+        return {
+            **{f"run.{name}": array for name, array in run._asdict().items()},
+            "memory.arms": memory.arms,
+            "memory.edges": memory.edges,
+            "memory.rows": memory.rows,
+            "table.root": table.root,
+            "pairs.root": self._setting.pairs.root,
+            "pending": self.pending,
+        }
+
+    def state(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that `restore` needs to go on, bit for bit, in another engine of the same plan."""
+        followed = np.array(self._followed, dtype=np.int64)
+        return {name: array.copy() for name, array in self._kept().items()} | {"followed": followed}
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a `state`; a ValueError says that it is of another plan."""
+        if self._followed:
+            raise ValueError("only a fresh engine can be restored")
+        for edge in state["followed"].tolist():
+            self._follow(edge)
+        kept = self._kept()
+        if {name: array.shape for name, array in kept.items()} != {
+            name: array.shape for name, array in state.items() if name != "followed"
+        }:
+            raise ValueError("the state does not fit this plan")
+        for name, array in kept.items():
+            array[...] = state[name]
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever compiled code does: a state is of use to the same code only."""
+        return self._module.__name__
 
     # ------------------------------------------------------------------ many runs
 

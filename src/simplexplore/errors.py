@@ -55,3 +55,37 @@ class NotConvergedError(SimplexploreError):
 
 class SettingError(SimplexploreError):
     """An option, argument or file path is not usable: unknown name, bad number, not writable."""
+
+
+class StudyError(SimplexploreError):
+    """A live study refuses a request; what was asked for changed nothing."""
+
+
+class UnknownStudyError(StudyError):
+    """There is no study of that name in the store."""
+
+
+class StoppedError(StudyError):
+    """The study has its answer and gives no more pulls; the message says the answer."""
+
+
+class PullError(StudyError):
+    """A pull that the study never gave out, or that belongs to another study."""
+
+
+class ConflictError(StudyError):
+    """Something else is recorded already: a name, a pull's reward, a request's key."""
+
+
+class StoreError(SimplexploreError):
+    """The store cannot be used: not there, damaged, full, or made by a newer version.
+
+    Attributes
+    ----------
+    passing : bool
+        Whether the connection was lost, so that trying again may help.
+    """
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing

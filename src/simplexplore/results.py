@@ -25,6 +25,7 @@ from . import __version__
 from .bound import Bound, lower_bound
 from .engine import Plan
 from .errors import SettingError, SimplexploreError
+from .files import write_whole
 from .problem import Problem
 from .samplers import SAMPLERS, find_sampler
 from .stopping import THRESHOLDS, find_threshold
@@ -377,16 +378,6 @@ def _write_own(files: Sequence[Path | None], folder: Path) -> str | None:
     for name, text in texts.items():
         write_whole(folder / place / name, text)
     return f"{place}/{next(iter(texts))}"
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write aside and move, so that nobody ever sees half a file."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(data)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _read_result(entry: dict[str, Any], folder: Path, bounds: dict[object, Bound]) -> Results:

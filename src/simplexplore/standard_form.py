@@ -226,7 +226,7 @@ class StandardForm:
 
     def _independent(self, columns: Sequence[int]) -> list[int]:
         """Those columns, from the first on, that do not depend on the ones before."""
-        work = self.matrix[np.ix_(self.rows, columns)]
+        work = self.matrix[self.rows][:, list(columns)]
         chosen: list[int] = []
         used = np.zeros(len(self.rows), dtype=bool)
         for place, column in enumerate(columns):

@@ -56,7 +56,14 @@ _CALLED = {
         "poisson",
     ),
 }
-_ENTRIES = ("simulate_runs", "begin_run", "observe_reward", "advance_run")
+_ENTRIES = (
+    "simulate_runs",
+    "begin_run",
+    "observe_reward",
+    "advance_run",
+    "fold_events",
+    "level_of_edge",
+)
 
 
 def cache_folder() -> Path:
@@ -108,7 +115,7 @@ def generated_text(sampler: Path, family: str, threshold: Path | None, reached: 
     files += [sampler]
     parts = [_HEADER, *(_functions(file) for file in files)]
     parts.append(f"reached = {reached}")
-    parts.append(_functions(HERE / "episode.py"))
+    parts += [_functions(HERE / "episode.py"), _functions(HERE / "live.py")]
     text = "\n\n".join(parts)
     for entry in _ENTRIES:
         head = f"@njit(cache=True, nogil=True, {_OPTIONS})"
@@ -123,12 +130,16 @@ def generated_text(sampler: Path, family: str, threshold: Path | None, reached: 
 class Kernels(Protocol):
     """What a generated module offers; compilation happens at the first call of each."""
 
+    __name__: str  # changes with the code
+    __file__: str
     is_cached: bool  # whether machine code is on disk already
 
     def begin_run(self, *records: Any) -> None: ...
     def observe_reward(self, *records: Any) -> None: ...
     def advance_run(self, *records: Any) -> int: ...
     def simulate_runs(self, *records: Any) -> int: ...
+    def fold_events(self, *records: Any) -> int: ...
+    def level_of_edge(self, *records: Any) -> float: ...
     def project_within_rows(self, *records: Any) -> bool: ...
 
 
@@ -157,5 +168,11 @@ def _imported(text: str) -> Kernels:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     kernels = cast(Kernels, module)
-    kernels.is_cached = any((path.parent / "__pycache__").glob(f"{name}.simulate_runs-*.nbi"))
+    kernels.is_cached = has_machine_code(kernels, "simulate_runs")
     return kernels
+
+
+def has_machine_code(kernels: Kernels, entry: str) -> bool:
+    """Whether an entry's machine code is on disk already."""
+    path = Path(kernels.__file__)
+    return any((path.parent / "__pycache__").glob(f"{path.stem}.{entry}-*.nbi"))

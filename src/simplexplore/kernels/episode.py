@@ -1,8 +1,8 @@
 """One run: observe, recommend, stop or choose; and many runs in one call.
 
-Simulation and live exploration call the same `observe` and `advance`. When the best policy
-moves to a vertex whose edges are not in the table yet, `advance` returns UNKNOWN_VERTEX;
-Python adds the vertex and calls again, and nothing is lost or repeated.
+Simulation and live exploration (live.py) call the same `observe`, `judge` and `choose`. When
+the best policy moves to a vertex whose edges are not in the table yet, `judge` returns
+UNKNOWN_VERTEX; Python adds the vertex and calls again, and nothing is lost or repeated.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ def begin(setting, table, run, memory):
     memory.arms[:, :] = 0.0
     memory.edges[:, :] = 0.0
     memory.rows[:, :] = 0.0
-    run.integers[ARM] = setting.first_arms[0]
 
 
 @njit
@@ -128,15 +127,11 @@ def enough(setting, table, run, weakest):
 
 
 @njit
-def advance(setting, table, run, memory):
-    """After a reward: recommend, then stop or choose the next arm."""
+def judge(setting, table, run):
+    """After a reward: recommend, and say whether the evidence is enough."""
     if not run.integers[WARM]:
-        # Each arm once, in order; until then the inside of the set is what is tracked.
-        for a in range(setting.size):
-            run.target[a] += setting.inside[a]
         for k in range(setting.first_arms.size):
             if run.n[setting.first_arms[k]] == 0.0:
-                run.integers[ARM] = setting.first_arms[k]
                 return GO_ON
         run.integers[WARM] = 1
         refresh(setting, table, run)
@@ -151,9 +146,44 @@ def advance(setting, table, run, memory):
     if enough(setting, table, run, weakest):
         run.integers[STATUS] = STOPPED
         return STOPPED
-    allocate(setting, table, run, memory)
-    run.integers[ARM] = track(setting, run)
     return GO_ON
+
+
+@njit
+def try_arms(setting, run):
+    """Each arm once, in order; until all have answered, the inside of the set is tracked."""
+    for a in range(setting.size):
+        run.target[a] += setting.inside[a]
+    arm = -1
+    least = math.inf
+    for k in range(setting.first_arms.size):
+        a = setting.first_arms[k]
+        if run.n[a] == 0.0:
+            return a
+        lag = run.n[a] - run.target[a]
+        if lag < least:
+            least = lag
+            arm = a
+    return arm
+
+
+@njit
+def choose(setting, table, run, memory):
+    """The next arm, into run.integers[ARM]."""
+    if run.integers[WARM]:
+        allocate(setting, table, run, memory)
+        run.integers[ARM] = track(setting, run)
+    else:
+        run.integers[ARM] = try_arms(setting, run)
+
+
+@njit
+def advance(setting, table, run, memory):
+    """After a reward: recommend, then stop or choose the next arm."""
+    status = judge(setting, table, run)
+    if status == GO_ON:
+        choose(setting, table, run, memory)
+    return status
 
 
 @njit
@@ -171,6 +201,7 @@ def simulate_runs(
         waiting = progress[1] == 1
         if not waiting:
             begin(setting, table, run, memory)
+            run.integers[ARM] = try_arms(setting, run)
             run.integers[VERTEX] = progress[2]
             for k in range(4):
                 run.rewards[k] = seeds[i, 0, k]

@@ -23,6 +23,10 @@ STOPPED = 1
 UNKNOWN_VERTEX = 2
 NOT_SOLVED = 3
 
+# Events of a live study: a pull is asked for; its reward arrives, in time or after it was
+# given up; it is given up; a pull was made elsewhere; a smaller delta needs a new judgement.
+ASKED, TOLD, LATE, EXPIRED, ELSEWHERE, EXTENDED = range(6)
+
 # Places in Run.integers.
 PULLS, VERTEX, ARM, WARM, STATUS, MISSING_EDGE, CAPPED, ITERATIONS = range(8)
 

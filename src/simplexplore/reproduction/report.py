@@ -21,8 +21,8 @@ from typing import Any
 from .. import __version__
 from ..catalog import instance
 from ..errors import SettingError
+from ..files import write_whole
 from ..pages import pictures
-from ..results import write_whole
 from ..words import comparable, number
 from .overview import overview_figure
 from .part import SEED, THRESHOLD, VERDICTS, Drawing, Evidence, Finding, Part, Table

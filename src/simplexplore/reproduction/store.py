@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SettingError
-from ..results import Results, load_results, write_whole
+from ..files import write_whole
+from ..results import Results, load_results
 
 CELLS = "cells"
 

@@ -1,0 +1,25 @@
+"""Writing files so that nobody ever sees half of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """A place to write to; what is there in the end is moved to the path."""
+    place = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield place
+        place.replace(path)
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that nobody ever sees half of it."""
+    with written_aside(path) as place:
+        place.write_bytes(data)

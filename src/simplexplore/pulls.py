@@ -1,0 +1,47 @@
+"""Pulls of a live study, and their rewards, as they go in and out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A pull to make: play the arm, then tell the reward under this id."""
+
+    id: str
+    arm: str
+    at: float  # when it was asked for, in seconds since 1970
+
+
+@dataclass(frozen=True)
+class Reward:
+    """A reward to tell: of a pull, or of an arm that was played elsewhere.
+
+    With a key, telling it twice counts once.
+    """
+
+    reward: float
+    pull: str | None = None
+    arm: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of a reward.
+
+    Attributes
+    ----------
+    outcome : str
+        ``"told"``; ``"late"`` (its pull had been given up; it counts all the same);
+        ``"elsewhere"`` (of a pull made elsewhere); ``"repeated"`` (known already).
+    stopped : bool
+        Whether the study has its answer.
+    """
+
+    pull: str | None
+    arm: str
+    reward: float
+    outcome: str
+    stopped: bool

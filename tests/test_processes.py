@@ -1,0 +1,49 @@
+"""Many processes on one study: nothing lost, nothing doubled, decisions as in a replay."""
+
+import os
+import random
+import signal
+import time
+
+import pytest
+
+import workers
+from simplexplore.study import Study
+
+
+@pytest.fixture
+def study(url):
+    study = Study.create(url, "mix", workers.star(), "ctns")
+    study.status()
+    return study
+
+
+def test_32_processes(study, url, tmp_path):
+    crew = workers.Crew(url, "mix", 32, 3, 4.0, tmp_path)
+    times = crew.wait()
+    assert len(times) == 32  # none failed: nobody saw a locked database
+    told = workers.acknowledged(crew.logs)
+    assert len(told) > 100
+    assert workers.is_sound(study, told)
+    status = study.status()
+    assert status["rewards"] == len(told)
+    assert status["pending"] == 0
+
+
+def test_killed_workers(study, url, tmp_path):
+    dice = random.Random(5)
+    told = []
+    for turn in range(3):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        crew = workers.Crew(url, "mix", 5, 2, 60.0, folder)
+        for pid in crew.pids:
+            time.sleep(0.1 + dice.random() * 0.2)
+            os.kill(pid, signal.SIGKILL)
+        assert crew.wait() == []
+        told += workers.acknowledged(crew.logs)
+    assert len(told) > 15
+    assert workers.is_sound(Study.open(url, "mix"), told)
+    status = study.status()
+    assert status["rewards"] >= len(told)
+    assert study.ask(5)  # and it goes on

@@ -1,0 +1,307 @@
+"""Stores: URLs, versions, faults. Clear errors, nothing lost, recovery without hand work."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import sqlalchemy as sa
+
+import simplexplore as sx
+import workers
+from simplexplore import store as stores
+from simplexplore.store import Store
+from simplexplore.study import Study
+
+
+def fill(url, pairs=20):
+    study = Study.create(url, "mix", workers.star(), "ctns")
+    for pull in study.ask(pairs):
+        study.tell(pull, 0.5)
+    return study
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("mysql://host/base", "a store is SQLite or PostgreSQL; got 'mysql'"),
+        ("sqlite://", "so it needs a file"),
+        ("sqlite:///:memory:", "so it needs a file"),
+        ("postgresql://host:port/x", "is not a store's URL"),
+    ],
+)
+def test_urls_that_are_none(url, message):
+    with pytest.raises(sx.SettingError, match=message):
+        Store(url)
+
+
+def test_a_path_is_a_url(tmp_path):
+    Study.create(tmp_path / "x.db", "mix", workers.star(), "ctns")
+    assert [row["name"] for row in Study.list(f"sqlite:///{tmp_path / 'x.db'}")] == ["mix"]
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(sx.StoreError, match="there is no folder"):
+        Store(tmp_path / "no" / "x.db")
+
+
+def test_passwords_are_not_shown():
+    with pytest.raises(sx.StoreError) as caught:
+        Store("postgresql://me:hunter2@127.0.0.1:1/base")
+    assert "hunter2" not in str(caught.value)
+    assert "cannot be reached" in str(caught.value)
+
+
+# ---------------------------------------------------------------------- versions
+
+
+def version(store):
+    with store.reading() as connection:
+        return connection.execute(sa.text("SELECT version FROM simplexplore_schema")).scalar_one()
+
+
+def test_a_newer_store_is_left_alone(url):
+    study = fill(url)
+    with study.store.writing() as connection:
+        connection.execute(sa.text("UPDATE simplexplore_schema SET version = 99"))
+    message = r"made by a newer simplexplore \(store version 99; this program knows 1\); upgrade"
+    with pytest.raises(sx.StoreError, match=message):
+        Study.open(url, "mix")
+    with study.store.writing() as connection:
+        connection.execute(sa.text("UPDATE simplexplore_schema SET version = 1"))
+    assert Study.open(url, "mix").verify()
+
+
+def test_an_older_store_is_brought_up_to_date(url, monkeypatch):
+    study = fill(url)
+    before = study.events()
+    study.close()
+
+    def add_column(connection):
+        connection.execute(sa.text("ALTER TABLE studies ADD COLUMN owner TEXT"))
+
+    monkeypatch.setattr(stores, "MIGRATIONS", [*stores.MIGRATIONS, add_column])
+    store = Store(url)
+    assert version(store) == 2
+    Store(url)  # once is enough
+    with store.reading() as connection:
+        assert "owner" in {
+            column["name"] for column in sa.inspect(connection).get_columns("studies")
+        }
+    assert Study.open(store, "mix").events() == before
+    assert Study.open(store, "mix").verify()
+
+
+def test_a_migration_that_fails_changes_nothing(url, monkeypatch):
+    fill(url).close()
+
+    def fail(connection):
+        connection.execute(sa.text("ALTER TABLE studies ADD COLUMN owner TEXT"))
+        raise RuntimeError("out of luck")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stores, "MIGRATIONS", [*stores.MIGRATIONS, fail])
+        with pytest.raises(RuntimeError, match="out of luck"):
+            Store(url)
+    store = Store(url)
+    assert version(store) == 1
+    assert Study.open(store, "mix").verify()
+
+
+def test_tables_of_another_program(tmp_path):
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE studies (id INTEGER)")
+    connection.close()
+    with pytest.raises(sx.StoreError, match="holds tables of another program"):
+        Store(tmp_path / "other.db")
+
+
+def test_first_ones_at_the_same_time(url):
+    code = textwrap.dedent(
+        f"""
+        import simplexplore.store as stores
+        stores.Store({url!r})
+        """
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(8)
+    ]
+    for process in running:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors.decode()
+    assert version(Store(url)) == 1
+
+
+# ---------------------------------------------------------------------- faults
+
+
+def test_a_file_that_is_no_database(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, only some text that is long enough to be one" * 50)
+    with pytest.raises(sx.StoreError, match="damaged or is no database"):
+        Study.list(path)
+    assert "only some text" in path.read_text()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
+def test_a_truncated_file(tmp_path, share):
+    path = tmp_path / "x.db"
+    study = fill(path, 300)
+    with study.store.reading() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    study.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(sx.StoreError, match=r"damaged or is no database|is empty; put back"):
+        read(path)
+    path.write_bytes(whole)  # the copy is put back
+    read(path)
+
+
+def read(path):
+    with Study.open(path, "mix") as study:
+        assert study.status()["rewards"] == 300
+        assert study.verify()
+
+
+def test_a_disk_that_fills(tmp_path):
+    # A limit on the size of files makes writes fail half-way; the process that has it is not
+    # this one.
+    path = tmp_path / "x.db"
+    fill(path).close()
+    code = textwrap.dedent(
+        f"""
+        import resource, signal, sys
+        import simplexplore as sx
+        study = sx.Study.open({str(path)!r}, "mix")
+        study.status()
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        told = 20
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+            while told < 100_000:
+                pulls = study.ask(50)
+                study.tell_many([(pull, 0.5) for pull in pulls])
+                told += 50
+        except sx.StoreError as error:
+            print(error)
+        # Room is made, and the same object goes on.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert study.verify()
+        assert study.status()["rewards"] == told, (study.status()["rewards"], told)
+        study.tell_many([(pull, 0.5) for pull in study.ask(50)])
+        print(told + 50)
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    message, told = done.stdout.splitlines()
+    assert "the disk failed" in message
+    assert "Nothing was recorded" in message
+    study = Study.open(path, "mix")
+    assert study.status()["rewards"] == int(told)
+    assert study.verify()
+
+
+def test_a_database_that_may_not_grow(tmp_path):
+    study = fill(tmp_path / "x.db")
+
+    def limit(pages):
+        with study.store.reading() as connection:
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+    def go_on():
+        for _ in range(1000):
+            told.extend(study.tell_many([(pull, 0.5) for pull in study.ask(50)]))
+
+    told = []
+    limit(1)  # which is: no more than there are
+    with pytest.raises(sx.StoreError, match=r"no room is left .* Nothing was recorded; make room"):
+        go_on()
+    limit(1_000_000)
+    assert study.status()["rewards"] == 20 + len(told)
+    assert study.verify()
+    study.tell_many([(pull, 0.5) for pull in study.ask(50)])
+    assert study.verify()
+
+
+def test_a_database_that_goes_away_and_comes_back(server):
+    study = fill(server.database())
+    (pull,) = study.ask()
+    server.stop(signal.SIGQUIT)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("simplexplore.study.RETRY_FOR", 0.0)
+            with pytest.raises(sx.StoreError, match="cannot be reached") as caught:
+                study.tell(pull, 0.5)
+        assert caught.value.passing
+    finally:
+        server.start()
+    assert study.tell(pull, 0.5).outcome == "told"
+    assert study.status()["rewards"] == 21
+    assert study.verify()
+
+
+def test_a_restart_is_waited_for(server):
+    import threading
+
+    study = fill(server.database())
+    pulls = study.ask(3)
+    server.stop()
+    back = threading.Timer(1.0, server.start)
+    back.start()
+    try:
+        assert study.tell(pulls[0], 0.5).outcome == "told"
+    finally:
+        back.join()
+    study.ask(2)
+    assert study.verify()
+
+
+def test_a_lost_answer_is_not_taken_twice(sqlite_url, monkeypatch):
+    # The connection breaks while a transaction is made final: it may have been, or not.
+    study = fill(sqlite_url)
+    (pull,) = study.ask()
+    writing = study.store.writing
+    broken = []
+
+    def breaking(**options):
+        class Broken:
+            def __enter__(self):
+                self.inner = writing(**options)
+                return self.inner.__enter__()
+
+            def __exit__(self, *problem):
+                self.inner.__exit__(*problem)
+                if not broken and problem[0] is None:
+                    broken.append(True)
+                    raise sx.StoreError("the connection was lost", passing=True)
+
+        return Broken()
+
+    monkeypatch.setattr(study.store, "writing", breaking)
+    assert study.tell(pull, 0.5).outcome == "repeated"  # tried again: safe
+    broken.clear()
+    assert study.tell(arm="a", reward=0.5, key="k").outcome == "repeated"
+    broken.clear()
+    with pytest.raises(sx.StoreError, match="the connection was lost"):
+        study.tell(arm="a", reward=0.5)  # not safe: the user must look
+    monkeypatch.undo()
+    assert study.status()["elsewhere"] == 2
+    assert study.verify()
+
+
+def test_a_read_only_file(tmp_path):
+    if os.getuid() == 0:
+        pytest.skip("root may write everything")
+    path = tmp_path / "x.db"
+    study = fill(path)
+    study.close()
+    path.chmod(0o400)
+    with pytest.raises(sx.StoreError, match="cannot be written"):
+        Study.open(path, "mix").ask()
