@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import njit
 
 import simplexplore as sx
 from simplexplore.engine import Engine, Plan
@@ -63,6 +64,12 @@ def edge_with(engine, support):
     return int(np.flatnonzero(sizes == support)[0])
 
 
+@njit
+def asked(reached, setting, table, run, edge, statistic):
+    """Kernels call their functions; Python may not."""
+    return reached(setting, table, run, edge, statistic)
+
+
 def prepare(engine, n, pulls=None):
     _, run, _ = engine._arrays
     run.n[:] = n
@@ -75,7 +82,7 @@ def level(engine, edge):
     table, run, _ = engine._arrays
 
     def enough(statistic):
-        return engine._module.reached(engine._setting, table, run, edge, statistic)
+        return asked(engine._module.reached, engine._setting, table, run, edge, statistic)
 
     low, high = 0.0, 1000.0
     assert not enough(low)
@@ -98,7 +105,7 @@ def mixture_level(engine, edge):
         run.clipped[:] = 0.0
         run.clipped[arms] = gap * v / (v @ v)
         statistic = 0.5 * gap * gap / spread
-        return engine._module.reached(engine._setting, table, run, edge, statistic)
+        return asked(engine._module.reached, engine._setting, table, run, edge, statistic)
 
     low, high = 0.0, 100.0
     assert not enough(low)

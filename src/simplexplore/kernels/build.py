@@ -44,11 +44,12 @@ _OPTIONS = 'error_model="numpy", _nrt=False'
 _INNER = f"{_OPTIONS}, no_cpython_wrapper=True, no_cfunc_wrapper=True"
 # Inlined are all but these, which are long and called from several places.
 _CALLED = {
-    "gaussian": ("maximin", "answer_within_rows", "project_within_rows"),
+    "gaussian": ("maximin", "answer_within_rows", "project_within_rows", "climb"),
     "convex": (
         "maximin",
         "answer_within_rows",
         "project_within_rows",
+        "climb",
         "respond",
         "alternative",
         "optimistic",

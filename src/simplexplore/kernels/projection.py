@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from numba import njit
 
 from .linear import solve_positive
-from .maximin import price_arms, row_entry, row_value
+from .maximin import mend, price_arms, row_entry, row_value
 
 
 @njit
@@ -53,19 +55,85 @@ def projected_at(setting, y, loose, x, price, w):
 
 
 @njit
+def newton_step(setting, loose, w, residual, free, count, system, step):
+    """The step of the free rows' multipliers to where the arms that have a share now agree."""
+    largest = 0.0
+    for p in range(count):
+        step[p] = residual[int(free[p])]
+        for q in range(p + 1):
+            entry = 0.0
+            for a in range(setting.size):
+                if w[a] > 0.0:
+                    left = row_entry(setting, int(free[p]), a)
+                    entry += left * row_entry(setting, int(free[q]), a) * loose[a]
+            system[p, q] = entry
+        largest = max(largest, system[p, p])
+    if largest > 0.0:  # else no arm has a share, and the residuals themselves will do
+        solve_positive(system, count, step)
+
+
+@njit
+def climb(setting, y, loose, x, free, count, step, trial, price, w):
+    """Go as far along a step as the dual value rises; no multiplier may turn negative.
+
+    The slope falls along the way. Where shares do not change, it is level for long: lengths
+    are searched by their logarithm.
+    """
+    m = setting.limit.size
+    farthest = math.inf
+    for p in range(count):
+        i = int(free[p])
+        if i < m and step[p] < 0.0:
+            farthest = min(farthest, -x[i] / step[p])
+    low, high = 0.0, farthest
+    length = min(1.0, farthest)
+    for _ in range(60):
+        for i in range(m + setting.total.size):
+            trial[i] = x[i]
+        for p in range(count):
+            trial[int(free[p])] += length * step[p]
+        projected_at(setting, y, loose, trial, price, w)
+        slope = 0.0
+        for p in range(count):
+            slope += step[p] * row_value(setting, int(free[p]), w)
+        if slope >= 0.0:
+            low = length
+        else:
+            high = length
+        if high <= 1.5 * low:
+            break
+        if low == 0.0:
+            length = 1e-3 * high
+        elif high == math.inf:
+            length = 1e3 * low
+        else:
+            length = math.sqrt(low * high)
+    for p in range(count):
+        i = int(free[p])
+        x[i] += low * step[p]
+        if i < m and ((low == farthest and x[i] < 1e-14 * abs(low * step[p])) or x[i] < 0.0):
+            x[i] = 0.0
+
+
+@njit
 def project_within_rows(setting, y, loose, memory_rows, system, price, w):
     """w = argmin of sum (w - y)^2 / loose over the set.
 
     Projected semismooth Newton on the dual, which has as many dimensions as rows; warm from
-    the last multipliers. A failing step is damped towards the gradient.
+    the last multipliers. Far from the solution, where few arms have a share, its step may
+    fail: then only rows that may move with it do, as far as it pays. Returns whether it
+    converged; if not, w is a point inside.
     """
     x, step, trial = memory_rows[0], memory_rows[1], memory_rows[2]
     residual, free = memory_rows[3], memory_rows[4]
     m = setting.limit.size
     rows = m + setting.total.size
+    rounding = 1.0  # of rows, in units of the last digits
+    for a in range(setting.size):
+        rounding = max(rounding, abs(y[a]))
     value = projected_at(setting, y, loose, x, price, w)
-    damping = 1e-13
-    for _ in range(100):
+    worst = math.inf
+    for _ in range(60):
         count = 0
         worst = 0.0
         for i in range(rows):
@@ -74,25 +142,12 @@ def project_within_rows(setting, y, loose, memory_rows, system, price, w):
                 free[count] = i
                 count += 1
                 worst = max(worst, abs(residual[i]))
-        if worst < 1e-12:
+        if worst < 1e-12 * rounding:
             return True
-        trace = 0.0
-        for p in range(count):
-            step[p] = residual[int(free[p])]
-            for q in range(p + 1):
-                entry = 0.0
-                for a in range(setting.size):
-                    if w[a] > 0.0:
-                        left = row_entry(setting, int(free[p]), a)
-                        entry += left * row_entry(setting, int(free[q]), a) * loose[a]
-                system[p, q] = entry
-            trace += system[p, p]
-        for p in range(count):
-            system[p, p] += damping * trace + 1e-300
-        solve_positive(system, count, step)
+        newton_step(setting, loose, w, residual, free, count, system, step)
         length = 1.0
         moved = False
-        for _ in range(12):
+        for _ in range(4):
             for i in range(rows):
                 trial[i] = x[i]
             promise = 0.0
@@ -111,11 +166,29 @@ def project_within_rows(setting, y, loose, memory_rows, system, price, w):
             for i in range(rows):
                 x[i] = trial[i]
             value = reached
-            damping = max(1e-13, 0.1 * damping)
-        else:
-            damping = max(1e-6, 100.0 * damping)
-            if damping > 1e8:
-                break
-            value = projected_at(setting, y, loose, x, price, w)
-    projected_at(setting, y, loose, x, price, w)
+            continue
+        projected_at(setting, y, loose, x, price, w)
+        held = count
+        while held > 0:
+            held = 0
+            newton_step(setting, loose, w, residual, free, count, system, step)
+            kept = 0
+            for p in range(count):
+                i = int(free[p])
+                if i < m and x[i] == 0.0 and step[p] < 0.0:
+                    held += 1
+                else:
+                    free[kept] = i
+                    kept += 1
+            count = kept
+        climb(setting, y, loose, x, free, count, step, trial, price, w)
+        value = projected_at(setting, y, loose, x, price, w)
+    if worst < 1e-4:
+        # Shares that give way easily beside ones that hardly do leave rounding in the rows.
+        mend(setting, memory_rows, system, w)
+        return True
+    for i in range(rows):
+        x[i] = 0.0
+    for a in range(setting.size):
+        w[a] = setting.deep[a]
     return False
