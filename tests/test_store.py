@@ -270,10 +270,10 @@ def test_a_lost_answer_is_not_taken_twice(sqlite_url, monkeypatch):
     writing = study.store.writing
     broken = []
 
-    def breaking(**options):
+    def breaking():
         class Broken:
             def __enter__(self):
-                self.inner = writing(**options)
+                self.inner = writing()
                 return self.inner.__enter__()
 
             def __exit__(self, *problem):

@@ -8,9 +8,9 @@ Writers of a study wait for each other in the store, so that decisions are taken
 the other. On SQLite they queue at a lock file beside the database, because SQLite itself
 makes waiting writers sleep and try again.
 
-A transaction that returns is safe from the death of every process. A durable one is safe
-from a power failure as well: it makes the disk write after it has let the next writer in
-and before it returns, so that many writers wait for the disk together, not in turn.
+What is acknowledged outlasts the death of every process, and a power failure as well: a
+transaction lets the next writer in, makes the disk write, and only then returns. So many
+writers wait for the disk together, not in turn.
 """
 
 from __future__ import annotations
@@ -204,16 +204,12 @@ class Store:
             yield connection
 
     @contextlib.contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
-        """A transaction that writes; on SQLite the only one at a time.
-
-        What a durable one wrote outlasts a power failure, and so does all before it.
-        """
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes; on SQLite the only one at a time."""
         with self._explained():
             with self._alone(), self._connected(writing=True) as connection:
                 yield connection
-            if durable:
-                self._flush()
+            self._flush()
 
     def _flush(self) -> None:
         """Wait until what was committed is on the disk."""

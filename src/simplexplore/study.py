@@ -285,7 +285,7 @@ class Study:
             return [self._pull(event) for event in recorded if event.kind == "asked"]
 
         # Asked again after a lost connection, pulls that nobody makes expire.
-        return self._write(work, durable=False, repeatable=True)
+        return self._write(work, repeatable=True)
 
     def _pull(self, event: Event) -> Pull:
         assert event.pull is not None
@@ -296,8 +296,8 @@ class Study:
     def _identity(self, number: int, arm: int, at: float) -> str:
         """What a pull is called outside: study, number, and a check against mix-ups.
 
-        After a power failure that lost a question, its number is given out again; the check
-        tells the two apart.
+        If a store is put back from an older copy, numbers are given out again; the check tells
+        the two apart.
         """
         check = zlib.crc32(f"{self._code} {number} {arm} {at!r}".encode()) & 0xFFFF
         return f"{self._code}-{number}-{check:04x}"
@@ -585,7 +585,6 @@ class Study:
         self,
         work: Callable[[Connection, Journal], Result],
         *,
-        durable: bool = True,
         repeatable: bool = False,
     ) -> Result:
         """Run a decision alone in the store, on the latest state.
@@ -599,7 +598,7 @@ class Study:
             attempt = _Attempt()
             try:
                 with self._mutex:
-                    return self._attempt(work, durable, attempt)
+                    return self._attempt(work, attempt)
             except StoreError as error:
                 settled = attempt.is_final and not repeatable
                 if not error.passing or settled or time.monotonic() - started > RETRY_FOR:
@@ -607,15 +606,13 @@ class Study:
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
 
-    def _attempt(
-        self, work: Callable[[Connection, Journal], Result], durable: bool, attempt: _Attempt
-    ) -> Result:
+    def _attempt(self, work: Callable[[Connection, Journal], Result], attempt: _Attempt) -> Result:
         if self._journal is None:
             with self._looking():  # a long replay should not hold up other writers
                 pass
         head = -1
         try:
-            with self.store.writing(durable=durable) as connection:
+            with self.store.writing() as connection:
                 head = self.store.lock(connection, self._id)
                 result = work(connection, self._caught_up(connection, head))
                 attempt.is_final = True
@@ -748,8 +745,8 @@ class _Known:
             arm, at, kind = -1, 0.0, "unknown"
         if kind == "unknown" or self._study._identity(number, arm, at) != item.pull:
             raise PullError(
-                f"study {self._study.name!r} never gave out a pull {item.pull!r}. If it did before "
-                "its machine lost power, tell its reward with the arm instead of the pull."
+                f"study {self._study.name!r} never gave out a pull {item.pull!r}. If its store was "
+                "put back from an older copy, tell the reward with the arm instead of the pull."
             )
         return Event(kind, pull=number, arm=arm, reward=float(item.reward), key=item.key)
 
