@@ -196,6 +196,7 @@ class Study:
                     "answer": None,
                 },
             )
+        store.flush()
         return cls.open(store, name)
 
     @classmethod
@@ -598,7 +599,9 @@ class Study:
             attempt = _Attempt()
             try:
                 with self._mutex:
-                    return self._attempt(work, attempt)
+                    result = self._attempt(work, attempt)
+                self.store.flush()  # other threads go on meanwhile
+                return result
             except StoreError as error:
                 settled = attempt.is_final and not repeatable
                 if not error.passing or settled or time.monotonic() - started > RETRY_FOR:
