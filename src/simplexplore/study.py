@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from . import __version__
 from .engine import Plan, whole_number
 from .errors import (
     ConflictError,
@@ -272,8 +273,8 @@ class Study:
             if journal.answer is not None:
                 raise StoppedError(
                     f"study {self.name!r} has stopped and gives no more pulls. "
-                    f"{self._in_words(journal.answer)} To "
-                    "go on with more confidence, extend it to a smaller delta."
+                    f"{self._in_words(journal.answer)} To go on with more confidence, extend it "
+                    "to a smaller delta."
                 )
             now = self.store.clock()
             late = overdue(journal.flights, now, self.expire_after)
@@ -530,7 +531,9 @@ class Study:
 
     def _in_words(self, answer: Mapping[str, Any]) -> str:
         mix = policy_in_words(np.array(answer["policy"]), self.problem.arms)
-        return f"The answer, wrong with probability at most {answer['delta']:g}: {mix}."
+        sure = self._plan.threshold.is_proven(self.problem.rewards.name)
+        rule = "" if sure else ", by a rule of thumb"
+        return f"The answer, wrong with probability at most {answer['delta']:g}{rule}: {mix}."
 
     @property
     def head(self) -> int:
@@ -560,19 +563,34 @@ class Study:
         """The state from the last snapshot, or from nothing."""
         journal = Journal(self._plan, self.seed)
         journal.engine.announce_live()
-        data = self.store.snapshot(connection, self._id, journal.engine.fingerprint)
+        data = self.store.snapshot(connection, self._id, _code(journal))
         found = None if data is None else Journal.from_snapshot(self._plan, data)
         return journal if found is None else found
 
     def _caught_up(self, connection: Connection, head: int) -> Journal:
         """The state after every event up to the head."""
-        if self._journal is None or self._journal.seq > head:
-            self._journal = self._load(connection)
         journal, self._journal = self._journal, None
-        for events in self._stretches(connection, journal.seq, head):
-            journal.replay(events)
+        if journal is None or not self._catch_up(connection, journal, head):
+            journal = self._load(connection)
+            self._catch_up(connection, journal, head)
         self._journal = journal
         return journal
+
+    def _catch_up(self, connection: Connection, journal: Journal, head: int) -> bool:
+        """Take in what was recorded since; False if the store holds another past.
+
+        It does if an older copy was put back, or if a server crashed with events that others
+        had seen and nobody was told of.
+        """
+        known = journal.last is not None
+        if journal.seq > head:
+            return False
+        for events in self._stretches(connection, journal.seq - known, head):
+            if known and not journal.goes_on_with(events[0]):
+                return False
+            journal.replay(events[known:])
+            known = False
+        return True
 
     @contextmanager
     def _looking(self) -> Iterator[Journal]:
@@ -653,8 +671,8 @@ class Study:
         if journal.engine.is_warm and _is_due(before[1], journal.rewards, recorded):
             self._remember(connection, journal, now)
         if journal.seq // SNAPSHOT_EVERY > before[0] // SNAPSHOT_EVERY:
-            code = journal.engine.fingerprint
-            self.store.keep(connection, self._id, code, journal.seq, journal.snapshot())
+            data = journal.snapshot()
+            self.store.keep(connection, self._id, _code(journal), journal.seq, data)
         return recorded
 
     def _remember(self, connection: Connection, journal: Journal, now: float) -> None:
@@ -673,6 +691,11 @@ class Study:
                 "policy": json.dumps(journal.engine.policy.tolist()),
             },
         )
+
+
+def _code(journal: Journal) -> str:
+    """Which program can use a snapshot: this version, with this compiled code."""
+    return f"{__version__} {journal.engine.fingerprint}"
 
 
 class _Attempt:
