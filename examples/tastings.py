@@ -42,7 +42,7 @@ class Kitchen:
         ]
 
     def misplaces_a_note(self) -> bool:
-        return bool(self._rng.random() < 0.2)
+        return bool(self._rng.random() < 0.5)
 
     def loses_the_connection(self) -> bool:
         return bool(self._rng.random() < 0.2)
