@@ -34,9 +34,10 @@ REMARKS = (
     "The bound is for small δ. At the δ of these experiments much of the distance to it is the "
     f"stopping threshold alone; up to {CLOSE:g} times that we call close. Equally good, and on "
     f"par, mean within a factor of {ALIKE:g}, even where the difference is more than chance; "
-    f"better means by {SURE:g} standard errors, claim by claim. These criteria are ours, and the "
-    "verdict on differences between scenarios looks at two measures because they disagree: read "
-    "the numbers beside each verdict. Sampling by the optimal allocation (oracle) makes all "
+    f"better means by {SURE:g} standard errors, claim by claim. These criteria are ours. "
+    "Some were settled after results had been seen: claims are judged by sampler, and differences "
+    "between scenarios by two measures, because these disagree. So read the numbers beside each "
+    "verdict, and do not count verdicts. Sampling by the optimal allocation (oracle) makes all "
     "comparisons equally hard and waits for the unluckiest, while an adaptive rule feeds the one "
     "that lags: so it can be better than the oracle without being better than the optimum."
 )
