@@ -180,9 +180,10 @@ class Store:
             sa.event.listen(engine, "begin", _begin_sqlite)
             return engine
         try:
-            engine = sa.create_engine(self._url, connect_args={"connect_timeout": 10})
+            engine = sa.create_engine(
+                self._url, pool_pre_ping=True, connect_args={"connect_timeout": 10}
+            )
             sa.event.listen(engine, "connect", _prepare_postgresql)
-            sa.event.listen(engine, "checkout", _check_postgresql)
             return engine
         except ModuleNotFoundError as error:
             raise StoreError(
@@ -525,16 +526,6 @@ def _prepare_postgresql(connection: Any, _record: object) -> None:
     # Commits do not wait for the disk while others wait for them; the store flushes.
     connection.execute("SET synchronous_commit = off")
     connection.commit()
-
-
-def _check_postgresql(connection: Any, _record: object, _proxy: object) -> None:
-    # A server that went away has closed its end: that shows without asking it.
-    from psycopg import OperationalError
-
-    try:
-        connection.pgconn.consume_input()
-    except OperationalError as error:
-        raise sa.exc.DisconnectionError from error
 
 
 def _reason(error: sa.exc.DBAPIError) -> str:
