@@ -464,7 +464,7 @@ class Twin:
 
         Each option comes with the sums of squares that go with it.
         """
-        mu, w = self.mu, self.w + 1e-12
+        mu, w = self.mu, np.maximum(self.w, 1e-12)
         answers = [self.law.respond(v, mu, w) for v in self.edges()]
         least = min(value for value, _, _ in answers)
         options = []
@@ -480,7 +480,7 @@ class Twin:
                 gain[a] = self.law.optimistic(a, mu[a], self.n[a], at, f)
             squares = self.squares + gain**2
             loose = 1 / np.sqrt(squares + 0.1)
-            y = self.w + math.sqrt(0.5) * gain * loose
+            y = self.w + gain * loose
             projected = self.project(y, loose) if self.anytime else project_on_simplex(y, loose)
             options.append((projected, squares))
         return options
@@ -488,8 +488,15 @@ class Twin:
     def _top_two(self, evidence):
         """All on the arms of the edge with the least evidence, where they inform most."""
         edges, mu = self.edges(), self.mu
+        due = [
+            self.size / 2 * (math.hypot(self.size, math.sqrt(t)) - self.size) // 1
+            for t in (self.pulls - 1, self.pulls)
+        ]
+        if due[1] > due[0]:
+            arms = np.flatnonzero(self.rows.inside)
+            return [np.eye(self.size)[arms[int(due[1]) % len(arms)]]]
         rarest = np.array([self.n[np.flatnonzero(v)].min() for v in edges])
-        score = evidence + np.log(rarest)
+        score = evidence + np.log(rarest) / 2
         options = []
         for v in edges[score <= score.min() + TIE * (1 + abs(score.min()))]:
             value, d, _ = self.law.respond(v, mu, self.n)

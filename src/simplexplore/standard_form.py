@@ -215,24 +215,33 @@ class StandardForm:
 
         At a degenerate vertex several bases would do; this one depends on nothing else.
         """
-        first = [int(c) for c in sorted(positive)]
-        others = [int(c) for c in self.columns if int(c) not in set(first)]
-        work = self.matrix[self.rows][:, first + others].copy()
+        first = sorted(int(c) for c in positive)
+        chosen = self._independent(first)
+        if len(chosen) < len(self.rows):
+            taken = set(first)
+            chosen = self._independent(
+                first + [int(c) for c in self.columns if int(c) not in taken]
+            )
+        return tuple(sorted(chosen))
+
+    def _independent(self, columns: Sequence[int]) -> list[int]:
+        """Those columns, from the first on, that do not depend on the ones before."""
+        work = self.matrix[np.ix_(self.rows, columns)]
         chosen: list[int] = []
         used = np.zeros(len(self.rows), dtype=bool)
-        for place, column in enumerate(first + others):
+        for place, column in enumerate(columns):
             entries = np.where(used, 0.0, np.abs(work[:, place]))
             row = int(np.argmax(entries))
             if entries[row] <= DOUBT:
                 continue
             used[row] = True
             chosen.append(column)
+            if len(chosen) == len(self.rows):
+                break
             factors = work[:, place] / work[row, place]
             factors[row] = 0.0
             work -= np.outer(factors, work[row])
-            if len(chosen) == len(self.rows):
-                break
-        return tuple(sorted(chosen))
+        return chosen
 
     def tableau(self, basis: Sequence[int]) -> Tableau:
         """The float tableau of a basis over the live columns."""

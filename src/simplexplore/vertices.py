@@ -148,8 +148,10 @@ class _Buffers:
             if len(array) >= needed:
                 return array
             self._table = None
-            larger = np.full((max(needed, 2 * len(array)), *array.shape[1:]), fill, array.dtype)
+            larger = np.zeros((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
             larger[: len(array)] = array
+            if fill:  # zeros cost nothing until they are used
+                larger[len(array) :] = fill
             return larger
 
         self.first_edge = grown(self.first_edge, vertices + 1)

@@ -39,7 +39,10 @@ from simplexplore.kernels.rng import LAYER, RATIO, _TAIL
 # Kernels own no memory, so reference counting (which costs more than the arithmetic) is off;
 # the records they pass around are wide, so calls are inlined.
 _OPTIONS = 'error_model="numpy", _nrt=False'
-# ... except to these, which are long and called from several places.
+# Python never calls the inner functions: what it would take to do so would double the time to
+# compile them.
+_INNER = f"{_OPTIONS}, no_cpython_wrapper=True, no_cfunc_wrapper=True"
+# Inlined are all but these, which are long and called from several places.
 _CALLED = {
     "gaussian": ("maximin", "answer_within_rows", "project_within_rows"),
     "convex": (
@@ -118,8 +121,9 @@ def generated_text(sampler: Path, family: str, threshold: Path | None, reached: 
         head = f"@njit(cache=True, nogil=True, {_OPTIONS})"
         text = text.replace(f"@njit\ndef {entry}(", f"{head}\ndef {entry}(")
     for name in _CALLED[family]:
-        text = text.replace(f"@njit\ndef {name}(", f"@njit({_OPTIONS})\ndef {name}(")
-    text = text.replace("@njit\n", f"@njit({_OPTIONS}, forceinline=True)\n")
+        options = _OPTIONS if name == "project_within_rows" else _INNER  # the engine calls it too
+        text = text.replace(f"@njit\ndef {name}(", f"@njit({options})\ndef {name}(")
+    text = text.replace("@njit\n", f"@njit({_INNER}, forceinline=True)\n")
     return text + "\n"
 
 

@@ -267,17 +267,24 @@ def optimistic(setting, mean, n, lam, arm, f):
 
 
 @njit
-def alternative(setting, table, run, edge, w, lam):
-    """Write the closest alternative across an edge into lam."""
+def alternative(setting, table, run, w, slack, lam):
+    """Write the closest alternative at w over all edges of the vertex into lam."""
+    vertex = run.integers[VERTEX]
+    closest = table.first_edge[vertex]
+    least = math.inf
+    for edge in range(closest, table.first_edge[vertex + 1]):
+        value = respond(setting, table, run, edge, table.first_entry[edge], w)
+        if value < least:
+            least = value
+            closest = edge
     for a in range(setting.size):
         lam[a] = run.clipped[a]
-    gap = 0.0
-    first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    for k in range(first, last):
-        gap += table.v[k] * run.clipped[table.arm[k]]
-    if gap <= 0.0:
+    if least <= 0.0:
         return
-    gamma = multiplier(setting, table, run, edge, gap, w)
-    for k in range(first, last):
+    weight = 0.0
+    for k in range(table.first_entry[closest], table.first_entry[closest + 1]):
+        weight += w[table.arm[k]]
+    gamma = table.root[closest] * weight
+    for k in range(table.first_entry[closest], table.first_entry[closest + 1]):
         a = table.arm[k]
         lam[a], _ = tilted(setting, a, run.clipped[a], gamma * table.v[k] / w[a])

@@ -197,7 +197,9 @@ def simulate_runs(
     """
     while progress[0] < seeds.shape[0]:
         i = progress[0]
-        if progress[1] == 0:
+        # Back from Python with the vertex that was missing, the last reward waits to be judged.
+        waiting = progress[1] == 1
+        if not waiting:
             begin(setting, table, run, memory)
             run.integers[ARM] = try_arms(setting, run)
             run.integers[VERTEX] = progress[2]
@@ -205,20 +207,16 @@ def simulate_runs(
                 run.rewards[k] = seeds[i, 0, k]
                 run.choices[k] = seeds[i, 1, k]
             progress[1] = 1
-        else:
-            # Back from Python with the vertex that was missing.
-            status = advance(setting, table, run, memory)
-            if status == UNKNOWN_VERTEX:
-                return status
-            if status == STOPPED:
-                progress[1] = 2
-        while progress[1] == 1:
-            if run.integers[PULLS] >= cap:
-                run.integers[CAPPED] = 1
-                break
-            arm = run.integers[ARM]
-            reward = draw(setting, run, means[arm], noise[arm])
-            observe(setting, table, run, arm, reward)
+        while True:
+            if not waiting:
+                if run.integers[PULLS] >= cap:
+                    run.integers[CAPPED] = 1
+                    break
+                arm = run.integers[ARM]
+                reward = draw(setting, run, means[arm], noise[arm])
+                observe(setting, table, run, arm, reward)
+            waiting = False
+            # The one call in this function: each would be compiled in full.
             status = advance(setting, table, run, memory)
             if status == UNKNOWN_VERTEX:
                 return status

@@ -118,21 +118,30 @@ def optimistic(setting, mean, n, lam, arm, f):
     """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
     radius = math.sqrt(2.0 * setting.variance[arm] * f / n)
     reach = abs(mean - lam) + radius
-    return max(f / n, 0.5 * reach * reach / setting.variance[arm])
+    return 0.5 * reach * reach / setting.variance[arm]  # never less than f / n
 
 
 @njit
-def alternative(setting, table, run, edge, w, lam):
-    """Write the closest alternative across an edge into lam."""
-    gap = 0.0
-    spread = 0.0
-    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
-        a = table.arm[k]
-        gap += table.v[k] * run.clipped[a]
-        spread += setting.variance[a] * table.v[k] * table.v[k] / w[a]
-    gamma = max(gap, 0.0) / spread
+def alternative(setting, table, run, w, slack, lam):
+    """Write the closest alternative at w over all edges of the vertex into lam."""
     for a in range(setting.size):
         lam[a] = run.clipped[a]
-    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        slack[a] = setting.variance[a] / w[a]
+    vertex = run.integers[VERTEX]
+    first = table.first_edge[vertex]
+    closest = first
+    least = math.inf
+    gamma = 0.0
+    for edge in range(first, table.first_edge[vertex + 1]):
+        spread = 0.0
+        for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+            spread += table.v[k] * table.v[k] * slack[table.arm[k]]
+        gap = max(run.gap[edge - first], 0.0)
+        ratio = gap / spread
+        if gap * ratio < least:
+            least = gap * ratio
+            gamma = ratio
+            closest = edge
+    for k in range(table.first_entry[closest], table.first_entry[closest + 1]):
         a = table.arm[k]
-        lam[a] -= gamma * setting.variance[a] * table.v[k] / w[a]
+        lam[a] -= gamma * slack[a] * table.v[k]
