@@ -113,6 +113,7 @@ class Study:
         tracking: str | None = None,
         seed: int = 0,
         expire_after: float | None = DEFAULT_EXPIRY,
+        key: str | None = None,
     ) -> Study:
         """Start a study.
 
@@ -135,12 +136,17 @@ class Study:
         expire_after : float or None
             Seconds after which a pull without an answer is given up and its arm may be asked
             for again. Its reward still counts if it comes later.
+        key : str, optional
+            Names the request: made again under the same key, it gives the same study.
         """
         if not 0 < len(name) <= 200 or name != name.strip() or not name.isprintable():
             raise SettingError(
                 f"a study's name is one line of 1 to 200 characters, without spaces around it; got "
                 f"{name!r}."
             )
+        if name in (".", ".."):  # they mean something else in the address of a page
+            raise SettingError(f"a study cannot be called {name!r}.")
+        _check_key(key)
         if delta is not None:
             problem = problem.replace(delta=delta)
         if scenario is not None:
@@ -176,8 +182,15 @@ class Study:
             "seed": int(seed),
             "expire_after": expire_after,
         }
+        if key is not None:
+            settings["key"] = key
         now = store.clock()
         with store.writing() as connection:
+            earlier = store.look_up(connection, name) if key is not None else None
+            if earlier is not None and json.loads(earlier.settings) == settings:
+                if earlier.problem != problem.to_text():
+                    raise ConflictError(f"the key {key!r} was used for another request.")
+                return cls(store, earlier)
             store.create(
                 connection,
                 {
@@ -226,6 +239,7 @@ class Study:
                     "rewards": row["rewards"],
                     "pending": row["pending"],
                     "head": row["head"],
+                    "progress": _progress(row),
                     "answer": json.loads(row["answer"]) if row["answer"] else None,
                 }
             )
@@ -408,32 +422,47 @@ class Study:
 
     # ------------------------------------------------------------------ other events
 
-    def extend(self, delta: float) -> None:
+    def extend(self, delta: float, *, key: str | None = None) -> None:
         """Go on with a smaller delta: more confidence, more samples."""
         delta = self.problem.replace(delta=delta).delta
+        _check_key(key)
 
         def work(connection: Connection, journal: Journal) -> None:
+            if self._is_repeated(connection, Event("extended", key=key, data={"delta": delta})):
+                return
             present = journal.engine.plan.delta
             if not delta < present:
                 raise SettingError(
                     f"a study can only be extended to a smaller delta: it has {present:g}, got "
                     f"{delta:g}."
                 )
-            event = Event("extended", data={"delta": delta, "before": present})
+            event = Event("extended", key=key, data={"delta": delta, "before": present})
             self._record(connection, journal, [event], self.store.clock())
 
-        self._write(work)
+        self._write(work, repeatable=key is not None)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, key: str | None = None) -> None:
         """Put a remark into the journal."""
         if not text.strip() or len(text) > 10_000:
             raise SettingError("a note is a text of 1 to 10,000 characters.")
+        _check_key(key)
 
         def work(connection: Connection, journal: Journal) -> None:
-            event = Event("noted", data={"text": text})
-            self._record(connection, journal, [event], self.store.clock())
+            event = Event("noted", key=key, data={"text": text})
+            if not self._is_repeated(connection, event):
+                self._record(connection, journal, [event], self.store.clock())
 
-        self._write(work)
+        self._write(work, repeatable=key is not None)
+
+    def _is_repeated(self, connection: Connection, event: Event) -> bool:
+        """Whether the request that a key names was fulfilled before."""
+        earlier = [] if event.key is None else self.store.keys(connection, self._id, [event.key])
+        if not earlier:
+            return False
+        known, wanted = dict(earlier[0].data or {}), dict(event.data or {})
+        if earlier[0].kind != event.kind or known | wanted != known:
+            raise ConflictError(f"the key {event.key!r} was used for another request.")
+        return True
 
     # ------------------------------------------------------------------ looking
 
@@ -673,6 +702,15 @@ class Study:
                 "policy": json.dumps(journal.engine.policy.tolist()),
             },
         )
+
+
+def _progress(row: Mapping[str, Any]) -> float | None:
+    """Which share of the evidence needed there is, by the last point of the history."""
+    if row["state"] == "stopped":
+        return 1.0
+    if row["statistic"] is None:
+        return None
+    return float(min(1.0, row["statistic"] / row["threshold"]))
 
 
 class _Attempt:
