@@ -13,8 +13,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from simplexplore.bound import Bound, lower_bound
+    from simplexplore.client import connect
     from simplexplore.constraints import Constraint
     from simplexplore.errors import (
+        AccessError,
         ConflictError,
         ConstraintError,
         InfeasibleError,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
         ProblemError,
         PullError,
         RewardError,
+        ServiceError,
         SettingError,
         SimplexploreError,
         StoppedError,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from simplexplore.study import Study
 else:
     _HOME = {
+        "AccessError": "errors",
         "Bernoulli": "families",
         "Bound": "bound",
         "Bounded": "families",
@@ -62,6 +66,7 @@ else:
         "Reward": "pulls",
         "RewardError": "errors",
         "SAMPLERS": "samplers",
+        "ServiceError": "errors",
         "SettingError": "errors",
         "SimplexploreError": "errors",
         "StoppedError": "errors",
@@ -72,6 +77,7 @@ else:
         "Told": "pulls",
         "TooLargeError": "errors",
         "UnknownStudyError": "errors",
+        "connect": "client",
         "load_results": "results",
         "lower_bound": "bound",
         "save_results": "results",
@@ -92,6 +98,7 @@ else:
 __all__ = [
     "SAMPLERS",
     "THRESHOLDS",
+    "AccessError",
     "Bernoulli",
     "Bound",
     "Bounded",
@@ -111,6 +118,7 @@ __all__ = [
     "Results",
     "Reward",
     "RewardError",
+    "ServiceError",
     "SettingError",
     "SimplexploreError",
     "StoppedError",
@@ -121,6 +129,7 @@ __all__ = [
     "TooLargeError",
     "UnknownStudyError",
     "__version__",
+    "connect",
     "load_results",
     "lower_bound",
     "save_results",

@@ -35,7 +35,7 @@ from .errors import (
 from .exchange import read_rewards, write_study
 from .journal import REWARDED, Event, Journal, overdue
 from .problem import Problem
-from .pulls import Pull, Reward, Told
+from .pulls import Pull, Reward, Told, as_reward
 from .samplers import SAMPLERS, find_sampler
 from .status import status_of
 from .stopping import THRESHOLDS, find_threshold
@@ -336,7 +336,7 @@ class Study:
 
     def tell_many(self, rewards: Iterable[Reward | tuple[str | Pull, float]]) -> Answers:
         """Report many rewards at once: all are taken in, or none."""
-        wanted = [_reward(item) for item in rewards]
+        wanted = [as_reward(item) for item in rewards]
         if len(wanted) > MAX_BATCH:
             raise TooLargeError(f"at most {MAX_BATCH} rewards at a time; got {len(wanted)}.")
         several = len(wanted) > 1
@@ -798,13 +798,6 @@ class _Known:
             f"pull {item.pull!r} has the reward {earlier.reward!r} already, and now came "
             f"{float(item.reward)!r}. The first is kept; if it is wrong, note it."
         )
-
-
-def _reward(item: Reward | tuple[str | Pull, float]) -> Reward:
-    if isinstance(item, Reward):
-        return item
-    pull, reward = item
-    return Reward(reward, pull.id if isinstance(pull, Pull) else pull)
 
 
 def _check_key(key: object) -> None:
