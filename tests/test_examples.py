@@ -39,3 +39,24 @@ def test_meal_and_trial_are_mixes_that_their_limits_shape():
     trial = sx.lower_bound(sx.Problem.from_file(EXAMPLES / "trial.toml"))
     assert trial.problem.rewards.name == "bernoulli"
     assert trial.active == ("toxicity", "control", "low >= 0", "combination >= 0", "total")
+
+
+def test_tastings_go_on_where_they_were(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import tastings
+
+    url = f"sqlite:///{tmp_path / 'tastings.db'}"
+    weeks = []
+    monkeypatch.setattr(tastings, "say", weeks.append)
+    study = tastings.run(url, days=9)  # interrupted in the second week
+    assert not study.stopped
+    assert len(weeks) == 1
+    study = tastings.run(url)
+    assert study.answer["policy"] == pytest.approx([12 / 39, 16 / 39, 11 / 39])
+    status = study.status()
+    assert status["expired"] > 0
+    assert study.verify()
+    before = study.head
+    assert tastings.run(url).head == before  # nothing is left to do
+    whole = tastings.run(f"{url}-whole").status()
+    assert whole["expired"] > whole["late"] > 0  # what was given up and found counts

@@ -170,6 +170,27 @@ def read(path):
         assert study.verify()
 
 
+@pytest.mark.parametrize("more", [1, 10, 30])
+def test_an_older_copy_under_a_running_program(tmp_path, more):
+    # What was in memory is not what is in the store any more, though it may be as long.
+    path = tmp_path / "x.db"
+    study = fill(path)
+    study.close()
+    copy = path.read_bytes()
+    pulls = study.ask(10)
+    study.close()
+    for beside in tmp_path.glob("x.db-*"):
+        beside.unlink()
+    path.write_bytes(copy)
+    with Study.open(path, "mix") as other:
+        other.tell_many([sx.Reward(0.1, arm="b")] * more)
+    with pytest.raises(sx.PullError, match="put back from an older copy, tell the reward with"):
+        study.tell(pulls[0], 0.5)
+    study.tell(arm=pulls[0].arm, reward=0.5)
+    assert study.status()["rewards"] == 20 + more + 1
+    assert study.verify()
+
+
 def test_a_disk_that_fills(tmp_path):
     # A limit on the size of files makes writes fail half-way; the process that has it is not
     # this one.
@@ -273,10 +294,10 @@ def test_a_lost_answer_is_not_taken_twice(sqlite_url, monkeypatch):
     writing = study.store.writing
     broken = []
 
-    def breaking(**options):
+    def breaking():
         class Broken:
             def __enter__(self):
-                self.inner = writing(**options)
+                self.inner = writing()
                 return self.inner.__enter__()
 
             def __exit__(self, *problem):

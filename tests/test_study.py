@@ -14,7 +14,7 @@ from simplexplore.engine import streams
 from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem import Problem
 from simplexplore.store import Store
-from simplexplore.study import Study
+from simplexplore.study import Study, _code
 from test_rng import fill_normal, fill_uniform
 
 ARMS = ["a", "b", "c"]
@@ -547,7 +547,7 @@ def test_the_problem_travels_with_the_study(sqlite_url):
 def test_snapshots_are_only_a_cache(url, monkeypatch):
     monkeypatch.setattr("simplexplore.study.SNAPSHOT_EVERY", 50)
     study = drive(make(url), 100, batch=3)
-    code = study._journal.engine.fingerprint
+    code = _code(study._journal)
     with study.store.reading() as connection:
         data = study.store.snapshot(connection, study._id, code)
     assert data is not None

@@ -74,6 +74,8 @@ class Journal:
         Pulls under way, by number, oldest first.
     answer : dict or None
         What the study found, once it has stopped; None again after an extension.
+    last : Event or None
+        The last event; None before the first and just after a snapshot was read.
     """
 
     def __init__(self, plan: Plan, seed: int) -> None:
@@ -83,6 +85,7 @@ class Journal:
         self.totals = dict.fromkeys([*KINDS, "stopped", "noted"], 0)
         self.flights: dict[int, Flight] = {}
         self.answer: dict[str, Any] | None = None
+        self.last: Event | None = None
 
     @property
     def asked(self) -> int:
@@ -143,7 +146,7 @@ class Journal:
 
     def _count(self, event: Event) -> None:
         """Keep the books: what is in flight, what was found."""
-        self.seq = event.seq
+        self.seq, self.last = event.seq, event
         self.totals[event.kind] += 1
         if event.kind == "asked":
             assert event.pull is not None
@@ -173,6 +176,11 @@ class Journal:
             "statistic": float(statistics[weakest]),
             "threshold": float(thresholds[weakest]),
         }
+
+    def goes_on_with(self, event: Event) -> bool:
+        """Whether an event, recorded under the number of the last one, is the last one."""
+        last = self.last
+        return last is None or (*last[:4], last.at) == (*event[:4], event.at)
 
     # ------------------------------------------------------------------ snapshots
 

@@ -8,9 +8,9 @@ Writers of a study wait for each other in the store, so that decisions are taken
 the other. On SQLite they queue at a lock file beside the database, because SQLite itself
 makes waiting writers sleep and try again.
 
-A transaction that returns is safe from the death of every process. A durable one is safe
-from a power failure as well: it makes the disk write after it has let the next writer in
-and before it returns, so that many writers wait for the disk together, not in turn.
+A transaction outlasts the death of every process; once flushed, a power failure as well.
+Flushing comes after the next writer was let in, and before anything is acknowledged. So
+many writers wait for the disk together, not in turn.
 """
 
 from __future__ import annotations
@@ -222,19 +222,17 @@ class Store:
             yield connection
 
     @contextlib.contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
-        """A transaction that writes; on SQLite the only one at a time.
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes; on SQLite the only one at a time. To be flushed."""
+        with self._explained(), self._alone(), self._connected(writing=True) as connection:
+            yield connection
 
-        What a durable one wrote outlasts a power failure, and so does all before it.
-        """
+    def flush(self) -> None:
+        """Wait until what was committed is on the disk."""
         with self._explained():
-            with self._alone(), self._connected(writing=True) as connection:
-                yield connection
-            if durable:
-                self._flush()
+            self._flush()
 
     def _flush(self) -> None:
-        """Wait until what was committed is on the disk."""
         if self._wal_file is None:
             # The server flushes its log up to this message, as durably as it is set up to.
             with self._connected(writing=True) as connection:
@@ -303,6 +301,7 @@ class Store:
                     connection.execute(_schema.insert().values(version=len(MIGRATIONS)))
                 elif version < len(MIGRATIONS):
                     connection.execute(_schema.update().values(version=len(MIGRATIONS)))
+            self.flush()
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"{self.name} was made by a newer simplexplore (store version {version}; this "

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from . import __version__
 from .engine import Plan, whole_number
 from .errors import (
     ConflictError,
@@ -209,6 +210,7 @@ class Study:
                     "answer": None,
                 },
             )
+        store.flush()
         return cls.open(store, name)
 
     @classmethod
@@ -285,8 +287,8 @@ class Study:
             if journal.answer is not None:
                 raise StoppedError(
                     f"study {self.name!r} has stopped and gives no more pulls. "
-                    f"{self._in_words(journal.answer)} To "
-                    "go on with more confidence, extend it to a smaller delta."
+                    f"{self._in_words(journal.answer)} To go on with more confidence, extend it "
+                    "to a smaller delta."
                 )
             now = self.store.clock()
             late = overdue(journal.flights, now, self.expire_after)
@@ -299,7 +301,7 @@ class Study:
             return [self._pull(event) for event in recorded if event.kind == "asked"]
 
         # Asked again after a lost connection, pulls that nobody makes expire.
-        return self._write(work, durable=False, repeatable=True)
+        return self._write(work, repeatable=True)
 
     def _pull(self, event: Event) -> Pull:
         assert event.pull is not None
@@ -310,8 +312,8 @@ class Study:
     def _identity(self, number: int, arm: int, at: float) -> str:
         """What a pull is called outside: study, number, and a check against mix-ups.
 
-        After a power failure that lost a question, its number is given out again; the check
-        tells the two apart.
+        If a store is put back from an older copy, numbers are given out again; the check tells
+        the two apart.
         """
         check = zlib.crc32(f"{self._code} {number} {arm} {at!r}".encode()) & 0xFFFF
         return f"{self._code}-{number}-{check:04x}"
@@ -558,7 +560,9 @@ class Study:
 
     def _in_words(self, answer: Mapping[str, Any]) -> str:
         mix = policy_in_words(np.array(answer["policy"]), self.problem.arms)
-        return f"The answer, wrong with probability at most {answer['delta']:g}: {mix}."
+        sure = self._plan.threshold.is_proven(self.problem.rewards.name)
+        rule = "" if sure else ", by a rule of thumb"
+        return f"The answer, wrong with probability at most {answer['delta']:g}{rule}: {mix}."
 
     @property
     def head(self) -> int:
@@ -588,19 +592,34 @@ class Study:
         """The state from the last snapshot, or from nothing."""
         journal = Journal(self._plan, self.seed)
         journal.engine.announce_live()
-        data = self.store.snapshot(connection, self._id, journal.engine.fingerprint)
+        data = self.store.snapshot(connection, self._id, _code(journal))
         found = None if data is None else Journal.from_snapshot(self._plan, data)
         return journal if found is None else found
 
     def _caught_up(self, connection: Connection, head: int) -> Journal:
         """The state after every event up to the head."""
-        if self._journal is None or self._journal.seq > head:
-            self._journal = self._load(connection)
         journal, self._journal = self._journal, None
-        for events in self._stretches(connection, journal.seq, head):
-            journal.replay(events)
+        if journal is None or not self._catch_up(connection, journal, head):
+            journal = self._load(connection)
+            self._catch_up(connection, journal, head)
         self._journal = journal
         return journal
+
+    def _catch_up(self, connection: Connection, journal: Journal, head: int) -> bool:
+        """Take in what was recorded since; False if the store holds another past.
+
+        It does if an older copy was put back, or if a server crashed with events that others
+        had seen and nobody was told of.
+        """
+        known = journal.last is not None
+        if journal.seq > head:
+            return False
+        for events in self._stretches(connection, journal.seq - known, head):
+            if known and not journal.goes_on_with(events[0]):
+                return False
+            journal.replay(events[known:])
+            known = False
+        return True
 
     @contextmanager
     def _looking(self) -> Iterator[Journal]:
@@ -614,7 +633,6 @@ class Study:
         self,
         work: Callable[[Connection, Journal], Result],
         *,
-        durable: bool = True,
         repeatable: bool = False,
     ) -> Result:
         """Run a decision alone in the store, on the latest state.
@@ -628,7 +646,9 @@ class Study:
             attempt = _Attempt()
             try:
                 with self._mutex:
-                    return self._attempt(work, durable, attempt)
+                    result = self._attempt(work, attempt)
+                self.store.flush()  # other threads go on meanwhile
+                return result
             except StoreError as error:
                 settled = attempt.is_final and not repeatable
                 if not error.passing or settled or time.monotonic() - started > RETRY_FOR:
@@ -636,15 +656,13 @@ class Study:
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
 
-    def _attempt(
-        self, work: Callable[[Connection, Journal], Result], durable: bool, attempt: _Attempt
-    ) -> Result:
+    def _attempt(self, work: Callable[[Connection, Journal], Result], attempt: _Attempt) -> Result:
         if self._journal is None:
             with self._looking():  # a long replay should not hold up other writers
                 pass
         head = -1
         try:
-            with self.store.writing(durable=durable) as connection:
+            with self.store.writing() as connection:
                 head = self.store.lock(connection, self._id)
                 result = work(connection, self._caught_up(connection, head))
                 attempt.is_final = True
@@ -682,8 +700,8 @@ class Study:
         if journal.engine.is_warm and _is_due(before[1], journal.rewards, recorded):
             self._remember(connection, journal, now)
         if journal.seq // SNAPSHOT_EVERY > before[0] // SNAPSHOT_EVERY:
-            code = journal.engine.fingerprint
-            self.store.keep(connection, self._id, code, journal.seq, journal.snapshot())
+            data = journal.snapshot()
+            self.store.keep(connection, self._id, _code(journal), journal.seq, data)
         return recorded
 
     def _remember(self, connection: Connection, journal: Journal, now: float) -> None:
@@ -711,6 +729,11 @@ def _progress(row: Mapping[str, Any]) -> float | None:
     if row["statistic"] is None:
         return None
     return float(min(1.0, row["statistic"] / row["threshold"]))
+
+
+def _code(journal: Journal) -> str:
+    """Which program can use a snapshot: this version, with this compiled code."""
+    return f"{__version__} {journal.engine.fingerprint}"
 
 
 class _Attempt:
@@ -786,8 +809,8 @@ class _Known:
             arm, at, kind = -1, 0.0, "unknown"
         if kind == "unknown" or self._study._identity(number, arm, at) != item.pull:
             raise PullError(
-                f"study {self._study.name!r} never gave out a pull {item.pull!r}. If it did before "
-                "its machine lost power, tell its reward with the arm instead of the pull."
+                f"study {self._study.name!r} never gave out a pull {item.pull!r}. If its store was "
+                "put back from an older copy, tell the reward with the arm instead of the pull."
             )
         return Event(kind, pull=number, arm=arm, reward=float(item.reward), key=item.key)
 

@@ -1,0 +1,175 @@
+"""`simplexplore study`, as a user meets it."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import simplexplore as sx
+from simplexplore import cli
+
+MEAL = str(Path(__file__).parent.parent / "examples" / "meal.toml")
+
+
+@pytest.fixture(autouse=True)
+def _store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIMPLEXPLORE_STORE", "meals.db")
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(cli.app, ["study", *(str(arg) for arg in args)])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.stderr
+    return result
+
+
+def answer(*args):
+    return json.loads(run(*args, "--json").stdout)
+
+
+def refuse(*args):
+    result = run(*args, code=2)
+    assert result.stdout == ""
+    return " ".join(result.stderr.split())
+
+
+def create(*args):
+    return run("create", MEAL, "--sampler", "top-two", *args)
+
+
+def test_from_problem_to_answer():
+    assert "Study 'meal' is ready in sqlite:///meals.db." in create("--delta", "0.2").stdout
+    taste = {"pizza": 8.0, "salmon": 7.5, "lentils": 6.0}
+    for _ in range(100):
+        pulls = answer("ask", "meal", "-n", "40")["pulls"]
+        with Path("results.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["pull", "reward"])
+            writer.writerows([pull["id"], taste[pull["arm"]]] for pull in pulls)
+        if answer("tell", "meal", "--file", "results.csv")["answer"]:
+            break
+    status = answer("status", "meal")
+    assert status["state"] == "stopped"
+    assert status["answer"]["policy"] == pytest.approx([12 / 39, 16 / 39, 11 / 39])
+    text = run("status", "meal").stdout
+    assert "Answer: 0.308 pizza, 0.41 salmon, 0.282 lentils." in " ".join(text.split())
+    message = refuse("ask", "meal")
+    assert "has stopped and gives no more pulls" in message
+    assert "0.308 pizza, 0.41 salmon, 0.282 lentils" in message
+    assert "goes on with delta 1e-06" in run("extend", "meal", "--delta", "1e-6").stdout
+    assert len(run("ask", "meal").stdout.splitlines()) == 1
+
+
+def test_ask_and_tell():
+    create()
+    lines = run("ask", "meal", "-n", "3").stdout.splitlines()
+    pull, arm = lines[0].split("\t")
+    assert arm == "pizza"
+    assert run("tell", "meal", pull, "-1.5").stdout == "1 reward.\n"
+    assert run("tell", "meal", pull, "-1.5").stdout == "1 reward (1 known already).\n"
+    assert "has the reward -1.5 already" in refuse("tell", "meal", pull, "2")
+    assert run("tell", "meal", "--arm", "pizza", "-2").stdout == "1 reward (1 made elsewhere).\n"
+    told = answer("tell", "meal", "--arm", "salmon", "7", "--key", "k")
+    assert told["rewards"][0]["outcome"] == "elsewhere"
+    assert answer("ask", "meal", "--key", "q") == answer("ask", "meal", "--key", "q")
+    status = answer("status", "meal")
+    assert (status["rewards"], status["pending"]) == (3, 3)
+    assert run("note", "meal", "new oven").stdout == ""
+    assert answer("note", "meal", "old oven")["text"] == "old oven"
+    text = " ".join(run("status", "meal").stdout.split())
+    assert "No answer yet: some arms have no reward." in text
+
+
+def test_mistakes():
+    assert "there is no file 'meals.db'; 'simplexplore study create' makes one" in refuse("list")
+    assert not Path("meals.db").exists()
+    create()
+    assert "there is a study 'meal' in sqlite:///meals.db already" in refuse("create", MEAL)
+    assert "there is no study 'meel' in sqlite:///meals.db. It holds: meal." in refuse(
+        "ask", "meel"
+    )
+    for values in ([], ["x"], ["x", "1", "2"], ["--arm", "pizza"], ["x", "--file", "f.csv"]):
+        assert "tell NAME PULL REWARD, or" in refuse("tell", "meal", *values)
+    assert "the reward 'good' is not a number" in refuse("tell", "meal", "--arm", "pizza", "good")
+    assert "gaussian rewards are finite numbers; got nan" in refuse(
+        "tell", "meal", "--arm", "pizza", "nan"
+    )
+    assert "there is no arm 'pizzza'" in refuse("tell", "meal", "--arm", "pizzza", "1")
+    assert "write 90s, 15m, 12h, 7d or never" in refuse(
+        "create", MEAL, "--name", "x", "--expire-after", "soon"
+    )
+    assert "Did you mean 'top-two'" in refuse("create", MEAL, "--name", "x", "--sampler", "top-to")
+    assert "a store is SQLite or PostgreSQL" in refuse("list", "--store", "mysql://x/y")
+    assert [row["name"] for row in answer("list")["studies"]] == ["meal"]
+    assert "meal" in run("list").stdout
+
+
+def test_import_names_the_bad_row():
+    create()
+    file = Path("r.csv")
+    pull = answer("ask", "meal")["pulls"][0]["id"]
+    for text, message in {
+        "": "line 1: the first line names the columns",
+        "arm,score\n": "Found: arm, score",
+        "arm,arm,reward\n": "a column is named twice",
+        "arm,reward\npizza,1\nsalmon\n": "line 3: 1 values for 2 columns. Nothing was recorded",
+        "arm,reward\npizza,1\n\nsalmon,much\n": "line 4: the reward 'much' is not a number",
+        "arm,reward\npizza,1\nlasagne,2\n": "line 3: there is no arm 'lasagne'",
+        "arm,reward\npizza,1\nsalmon,inf\n": "line 3: gaussian rewards are finite numbers",
+        "arm,reward,key\npizza,1,k\npizza,2,k\n": "line 3: the key 'k' was used for another",
+        f"pull,reward\n{pull},1\nxyz,2\n": "line 3: 'xyz' is not the id of a pull",
+        f"pull,reward\n{pull},1\n{pull},2\n": "line 3: pull",
+        'arm,reward\npizza,"1\n': "line 2: unexpected end of data",
+    }.items():
+        file.write_text(text)
+        assert message in refuse("tell", "meal", "--file", file), text
+    file.write_bytes(b"arm,reward\npizza,\xff\n")
+    assert "it is not UTF-8 text" in refuse("tell", "meal", "--file", file)
+    assert "cannot read it" in refuse("tell", "meal", "--file", "none.csv")
+    assert answer("status", "meal")["rewards"] == 0
+    file.write_text(f"\ufeffpull, arm, reward, key\n{pull},,1,\n,salmon,2,k\n,salmon,2,k\n")
+    outcomes = [row["outcome"] for row in answer("tell", "meal", "--file", file)["rewards"]]
+    assert outcomes == ["told", "elsewhere", "repeated"]
+
+
+def test_export():
+    create("--expire-after", "never")
+    pulls = answer("ask", "meal", "-n", "3")["pulls"]
+    run("tell", "meal", pulls[1]["id"], "0.1")
+    run("tell", "meal", "--arm", "lentils", "0.30000000000000004", "--key", "k")
+    run("note", "meal", "half way")
+    expected = [
+        (pulls[1]["id"], "salmon", 0.1, "told", None),
+        (None, "lentils", 0.30000000000000004, "elsewhere", "k"),
+        (pulls[0]["id"], "pizza", None, "pending", None),
+        (pulls[2]["id"], "lentils", None, "pending", None),
+    ]
+    columns = ("pull", "arm", "reward", "outcome", "key")
+    assert answer("export", "meal", "out.json") == {"file": "out.json", "pulls": 4}
+    saved = json.loads(Path("out.json").read_text())
+    assert [tuple(row[name] for name in columns) for row in saved["pulls"]] == expected
+    assert saved["notes"][0]["text"] == "half way"
+    assert sx.Problem.from_text(saved["study"]["problem"]) == sx.Problem.from_file(MEAL)
+    assert run("export", "meal", "out.csv").stdout == "4 pulls: out.csv\n"
+    with Path("out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    texts = [tuple("" if value is None else str(value) for value in row) for row in expected]
+    assert [tuple(row[name] for name in columns) for row in rows] == texts
+    assert rows[0]["asked"] < rows[0]["told"]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    run("export", "meal", "out.parquet")
+    table = parquet.read_table("out.parquet").to_pylist()
+    assert [tuple(row[name] for name in columns) for row in table] == expected
+    assert table[0]["told"].timestamp() == pytest.approx(saved["pulls"][0]["told"], abs=1e-5)
+    assert "the ending says in which format" in refuse("export", "meal", "out.xlsx")
+    assert "cannot write it" in refuse("export", "meal", "no/out.csv")
+
+
+def test_export_without_pyarrow(monkeypatch):
+    create()
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    assert "install 'simplexplore[parquet]'" in refuse("export", "meal", "out.parquet")
+    assert not Path("out.parquet").exists()
