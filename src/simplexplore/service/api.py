@@ -306,8 +306,11 @@ async def verify(desk: AtDesk, name: Name, _token: Admin) -> Response:
         200: {
             "description": "All pulls with their rewards.",
             "content": {
-                kind: {"schema": {"type": "string", "format": "binary"}}
-                for kind in ("text/csv", "application/json", "application/vnd.apache.parquet")
+                "text/csv": {"schema": {"type": "string"}},
+                "application/json": {"schema": {"type": "object"}},
+                "application/vnd.apache.parquet": {
+                    "schema": {"type": "string", "format": "binary"}
+                },
             },
         }
     },
