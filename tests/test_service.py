@@ -7,14 +7,18 @@ import json
 import logging
 import re
 import socket
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
 import simplexplore as sx
 from servers import Process, Thread
+from simplexplore import cli
 from simplexplore.service import desk, gate, logs, problems, server, tokens
 from simplexplore.service.app import make_app
 from simplexplore.service.metrics import Metrics
@@ -643,3 +647,75 @@ def test_glances_are_shared(sqlite_url, monkeypatch):
 
     assert len({one["seq"] for one in asyncio.run(many())}) == 1
     assert len(looks) == 1
+
+
+# ---------------------------------------------------------------------- commands
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def test_tokens_from_the_command_line(tmp_path):
+    store = tmp_path / "s.db"
+    made = run("token", "create", "--role", "run", "--note", "kitchen", "--store", store, "--json")
+    made = json.loads(made.stdout)
+    plain = run("token", "create", "--store", store)
+    assert re.fullmatch(r"sx_[0-9a-f]{8}_[\w-]{43}\n", plain.stdout)
+    assert "cannot be shown again" in plain.stderr
+    listed = json.loads(run("token", "list", "--store", store, "--json").stdout)["tokens"]
+    assert {(one["role"], one["note"]) for one in listed} == {("run", "kitchen"), ("read", "")}
+    shown = run("token", "list", "--store", store).stdout
+    assert made["id"] in shown
+    assert made["token"].rpartition("_")[2] not in shown
+    revoked = run("token", "revoke", made["id"], "--store", store)
+    assert revoked.stdout == f"Token {made['id']} (run) is revoked.\n"
+    assert f"{made['id']}  run" in run("token", "list", "--store", store).stdout
+    assert "(revoked)" in run("token", "list", "--store", store).stdout
+
+
+def test_mistakes_on_the_command_line(tmp_path):
+    store = tmp_path / "s.db"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken = listener.getsockname()[1]
+        for arguments, words in (
+            (("serve", "--store", store, "--host", "0.0.0.0"), "its store has no tokens"),
+            (("serve", "--store", store, "--port", taken), "Address already in use"),
+            (("serve", "--store", store, "--host", "nowhere.invalid"), "has no tokens"),
+            (("serve", "--store", tmp_path / "no" / "s.db"), "there is no folder"),
+            (("token", "create", "--role", "boss", "--store", store), "unknown role 'boss'"),
+            (("token", "create", "--note", "a\nb", "--store", store), "note is one line"),
+            (("token", "revoke", "12345678", "--store", store), "there is no token '12345678'"),
+            (("token", "list", "--store", tmp_path / "none.db"), "there is no file"),
+        ):
+            result = run(*arguments)
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert re.search(words, result.stderr), result.stderr
+    assert "whoever is on this machine" in run("token", "list", "--store", store).stdout
+
+
+def test_a_missing_extra(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "simplexplore.service.server")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = run("serve", "--store", tmp_path / "s.db")
+    assert result.exit_code == 2
+    assert (
+        "the service needs the package 'uvicorn'; install 'simplexplore[service]'" in result.stderr
+    )
+
+
+def test_the_sample_study(tmp_path, monkeypatch):
+    """What `make serve` shows."""
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "examples")
+    import dashboard
+
+    process, url = dashboard.start(str(tmp_path / "s.db"))
+    try:
+        dashboard.work(url, pause=0.0, rounds=2)
+        dashboard.work(url, pause=0.0, rounds=1)  # goes on where it was
+        with sx.connect(url) as service:
+            assert service.open("tastings").status()["rewards"] == 9
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -212,7 +211,7 @@ async def ask(
 ) -> Response:
     """Ask which arms to play next."""
     pulls = await desk.run(lambda: desk.study(name).ask(body.n, key=key))
-    return Json({"pulls": [asdict(pull) for pull in pulls]})
+    return Json({"pulls": [vars(pull) for pull in pulls]})
 
 
 @api.post("/studies/{name}/rewards", response_model=models.Told)
@@ -229,7 +228,7 @@ async def tell(
         for i, one in enumerate(body.rewards)
     ]
     told = await desk.run(lambda: desk.study(name).tell_many(rewards))
-    return Json({"rewards": [asdict(one) for one in told]})
+    return Json({"rewards": [vars(one) for one in told]})
 
 
 def _key_of(reward: models.RewardToTell, key: str | None, number: int) -> str | None:

@@ -97,16 +97,24 @@ class Doorkeeper:
         self._open_until = 0.0
         self._is_closed = False
 
-    def is_open(self) -> bool:
-        """Whether the store has never had a token. Once it has, it never opens again."""
+    def remembers_open(self) -> bool | None:
+        """Whether the store was open a moment ago, without asking it; None if that is not known.
+
+        Once it has had a token, a store never opens again.
+        """
         if self._is_closed:
             return False
-        if time.monotonic() < self._open_until:
-            return True
-        with self._store.reading() as connection:
-            self._is_closed = connection.execute(_ANY).first() is not None
-        self._open_until = time.monotonic() + REMEMBERED
-        return not self._is_closed
+        return True if time.monotonic() < self._open_until else None
+
+    def is_open(self) -> bool:
+        """Whether the store has never had a token."""
+        known = self.remembers_open()
+        if known is None:
+            with self._store.reading() as connection:
+                self._is_closed = connection.execute(_ANY).first() is not None
+            self._open_until = time.monotonic() + REMEMBERED
+            known = not self._is_closed
+        return known
 
     def remembered(self, text: str) -> Token | None:
         """A token that was seen a moment ago, without asking the store."""
