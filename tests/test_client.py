@@ -84,6 +84,16 @@ def test_it_behaves_like_a_study(service, sqlite_url, tmp_path):
     assert local.head == 10 + 10 + 1 + 2 + 2
 
 
+def test_keys_are_those_of_a_study(service, sqlite_url):
+    study = service.create("mix", star(), key="första / 100%")
+    assert service.create("mix", star(), key="första / 100%").created == study.created
+    pulls = study.ask(2, key="week 3, ä/ö")
+    assert Study.open(sqlite_url, "mix").ask(2, key="week 3, ä/ö") == pulls
+    for key, words in (("x" * 191, "at most 190 characters"), ("a\0b", "none NUL")):
+        with pytest.raises(sx.SettingError, match=words):
+            study.ask(key=key)
+
+
 def test_pieces_of_a_long_journal(service, monkeypatch):
     study = service.create("mix", star())
     study.ask(25)

@@ -133,7 +133,7 @@ class Service:
             headers["Authorization"] = f"Bearer {self._token}"
         if method == "POST":
             headers["Content-Type"] = "application/json"
-            headers[KEY_HEADER] = key or secrets.token_hex(16)
+            headers[KEY_HEADER] = quote(key or secrets.token_hex(16))
             content = json.dumps(body).encode()
         started = time.monotonic()
         pause = 0.05

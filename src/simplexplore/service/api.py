@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from .. import __version__, problem, words
 from ..bound import lower_bound
-from ..errors import MeansError, ProblemError, StoreError
+from ..errors import MeansError, ProblemError, SettingError, StoreError
 from ..pulls import Reward
 from ..samplers import SAMPLERS, find_sampler
 from ..stopping import THRESHOLDS
@@ -57,17 +57,10 @@ api = APIRouter(prefix="/v1", responses=_ERRORS)
 Reader = Annotated[Token, Depends(needs("read"))]
 Runner = Annotated[Token, Depends(needs("run"))]
 Admin = Annotated[Token, Depends(needs("admin"))]
-Key = Annotated[
-    str | None,
-    Header(
-        alias=KEY_HEADER,
-        min_length=1,
-        max_length=180,
-        pattern=r"^[\x21-\x7e]+$",
-        description="Names the request: sent again under the same key, it happens once.",
-    ),
-]
 After = Annotated[int, Query(ge=0, lt=2**62, description="Only what came after this event.")]
+
+# A little shorter than keys in the journal, where the number of a reward may be added.
+_LONGEST_KEY = 190
 
 # Watchers of one process; each holds a connection open.
 _MOST_WATCHERS = 500
@@ -101,8 +94,32 @@ async def _name(name: str) -> str:
         raise HTTPException(404, "the study's name in the path is not UTF-8.") from None
 
 
+async def _key(
+    text: Annotated[
+        str | None,
+        Header(
+            alias=KEY_HEADER,
+            min_length=1,
+            max_length=2000,
+            pattern=r"^[\x21-\x7e]+$",
+            description="Names the request: sent again under the same key, it happens once. "
+            "Percent-encoded if it is not plain text.",
+        ),
+    ] = None,
+) -> str | None:
+    """The key of a request, decoded."""
+    try:
+        key = None if text is None else unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise SettingError(f"{KEY_HEADER}: the percent-encoded text is not UTF-8.") from None
+    if key is not None and ("\0" in key or len(key) > _LONGEST_KEY):
+        raise SettingError(f"{KEY_HEADER}: a key has at most {_LONGEST_KEY} characters, none NUL.")
+    return key
+
+
 AtDesk = Annotated[Desk, Depends(_desk)]
 Name = Annotated[str, Depends(_name)]
+Key = Annotated[str | None, Depends(_key)]
 
 
 @api.get("/setup", response_model=models.Setup)
@@ -173,7 +190,7 @@ async def list_studies(desk: AtDesk, _token: Reader) -> Response:
 
 
 @api.post("/studies", status_code=201)
-async def create(desk: AtDesk, body: models.NewStudy, _token: Runner, key: Key = None) -> Response:
+async def create(desk: AtDesk, body: models.NewStudy, _token: Runner, key: Key) -> Response:
     """Start a study."""
 
     def work() -> dict[str, Any]:
@@ -206,18 +223,14 @@ async def about(desk: AtDesk, name: Name, _token: Reader) -> Response:
 
 
 @api.post("/studies/{name}/pulls", response_model=models.Pulls)
-async def ask(
-    desk: AtDesk, name: Name, body: models.Ask, _token: Runner, key: Key = None
-) -> Response:
+async def ask(desk: AtDesk, name: Name, body: models.Ask, _token: Runner, key: Key) -> Response:
     """Ask which arms to play next."""
     pulls = await desk.run(lambda: desk.study(name).ask(body.n, key=key))
     return Json({"pulls": [vars(pull) for pull in pulls]})
 
 
 @api.post("/studies/{name}/rewards", response_model=models.Told)
-async def tell(
-    desk: AtDesk, name: Name, body: models.Tell, _token: Runner, key: Key = None
-) -> Response:
+async def tell(desk: AtDesk, name: Name, body: models.Tell, _token: Runner, key: Key) -> Response:
     """Tell rewards, of pulls or of arms that were played elsewhere.
 
     A pull is its own key. Rewards of pulls made elsewhere are named after the request's key,
@@ -269,9 +282,7 @@ async def journal(
 
 
 @api.post("/studies/{name}/notes", status_code=204, response_class=Response)
-async def note(
-    desk: AtDesk, name: Name, body: models.Note, _token: Runner, key: Key = None
-) -> Response:
+async def note(desk: AtDesk, name: Name, body: models.Note, _token: Runner, key: Key) -> Response:
     """Put a remark into the journal."""
     await desk.run(lambda: desk.study(name).note(body.text, key=key))
     return Response(status_code=204)
@@ -279,7 +290,7 @@ async def note(
 
 @api.post("/studies/{name}/extension", response_model=models.Extended)
 async def extend(
-    desk: AtDesk, name: Name, body: models.Extension, _token: Admin, key: Key = None
+    desk: AtDesk, name: Name, body: models.Extension, _token: Admin, key: Key
 ) -> Response:
     """Go on with a smaller delta: more confidence, more samples."""
 

@@ -245,7 +245,7 @@ function answerInWords(status) {
   }
   if (!status.policy) return ["No answer yet: some arms have no reward.", "Every arm is played first."];
   const [low, high] = status.value_interval;
-  const value = low === null || high === null ? "" : `, surely between ${number(low)} and ${number(high)}`;
+  const value = low === null || high === null ? "" : `, between ${number(low)} and ${number(high)} with confidence ${number(1 - status.delta)}`;
   const left = status.to_go === null
     ? "The best mixes tie at the means seen so far: no telling how many samples to go."
     : `${percent(status.progress)} of the evidence needed; about ${number(status.to_go)} samples to go if the means are as they look.`;
