@@ -1,5 +1,6 @@
 """A PostgreSQL server of our own: installed binaries, a free port, an unprivileged user."""
 
+import atexit
 import contextlib
 import os
 import pwd
@@ -54,6 +55,7 @@ class Server:
         )
         self._process: subprocess.Popen | None = None
         self._databases = 0
+        atexit.register(self.close)  # whatever happens to the program
         self.start()
 
     def _options(self):

@@ -285,6 +285,10 @@ def test_a_restart_is_waited_for(server):
         back.join()
     study.ask(2)
     assert study.verify()
+    server.stop()
+    server.start()
+    assert study.status()["pending"] == 4  # a connection from before the restart is no trouble
+    assert len(list(study.each_event())) == study.head
 
 
 def test_a_lost_answer_is_not_taken_twice(sqlite_url, monkeypatch):

@@ -606,7 +606,7 @@ def test_a_write_that_fails_is_forgotten(url, monkeypatch):
     study = drive(make(url), 20)
     before = journal(study)
     arm = study.status()
-    monkeypatch.setattr(study.store, "update", lambda *_: 1 / 0)
+    monkeypatch.setattr(study.store, "append", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         study.ask(5)
     monkeypatch.undo()

@@ -235,10 +235,12 @@ class Store:
     def _flush(self) -> None:
         if self._wal_file is None:
             # The server flushes its log up to this message, as durably as it is set up to.
-            with self._connected(writing=True) as connection:
+            with self._engine.connect().execution_options(
+                isolation_level="AUTOCOMMIT"
+            ) as connection:
                 connection.exec_driver_sql(
-                    "SET LOCAL synchronous_commit TO DEFAULT; "
-                    "SELECT pg_logical_emit_message(true, 'simplexplore', '')"
+                    "BEGIN; SET LOCAL synchronous_commit TO DEFAULT; "
+                    "SELECT pg_logical_emit_message(true, 'simplexplore', ''); COMMIT"
                 )
             return
         with contextlib.suppress(FileNotFoundError):  # its last user moved it into the database
@@ -289,18 +291,12 @@ class Store:
     def _migrate(self) -> None:
         """Bring the store to this version, or say that it is of a newer one."""
         with self.reading() as connection:
-            version = self._version(connection)
+            version = _version(connection)
         if version < len(MIGRATIONS):
             with self.writing() as connection:
                 if not self.is_sqlite:  # two programs may want to be the first
                     connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7416930518)")
-                version = self._version(connection)
-                for step in MIGRATIONS[version:]:
-                    step(connection)
-                if version == 0:
-                    connection.execute(_schema.insert().values(version=len(MIGRATIONS)))
-                elif version < len(MIGRATIONS):
-                    connection.execute(_schema.update().values(version=len(MIGRATIONS)))
+                version = self._take_steps(connection)
             self.flush()
         if version > len(MIGRATIONS):
             raise StoreError(
@@ -308,14 +304,19 @@ class Store:
                 f"program knows {len(MIGRATIONS)}); upgrade simplexplore. Nothing was changed."
             )
 
-    def _version(self, connection: Connection) -> int:
-        if sa.inspect(connection).has_table(_schema.name):
-            return int(connection.execute(sa.select(_schema.c.version)).scalar_one())
-        if sa.inspect(connection).has_table(studies.name):
+    def _take_steps(self, connection: Connection) -> int:
+        """Migrate, if nobody else did meanwhile; returns the version."""
+        version = _version(connection)
+        if version == 0 and sa.inspect(connection).has_table(studies.name):
             raise StoreError(
                 f"{self.name} holds tables of another program; use a database of its own."
             )
-        return 0
+        for step in MIGRATIONS[version:]:
+            step(connection)
+        now = max(version, len(MIGRATIONS))
+        change = _schema.insert() if version == 0 else _schema.update()
+        connection.execute(change.values(version=now))
+        return now
 
     # ------------------------------------------------------------------ studies
 
@@ -385,23 +386,24 @@ class Store:
             found += [_event(row) for row in connection.execute(query, some).all()]
         return found
 
-    def append(self, connection: Connection, study: int, added: Sequence[Event]) -> None:
-        """Add events to a journal."""
-        connection.execute(
-            _APPEND,
-            [
-                {
-                    **event._asdict(),
-                    "study": study,
-                    "data": None if event.data is None else json.dumps(event.data),
-                }
-                for event in added
-            ],
-        )
-
-    def update(self, connection: Connection, study: int, values: Mapping[str, Any]) -> None:
-        """Keep the head of a study up to date."""
-        connection.execute(_UPDATE, {**values, "study": study})
+    def append(
+        self, connection: Connection, study: int, added: Sequence[Event], head: Mapping[str, Any]
+    ) -> None:
+        """Add events to a journal, and bring what the list of studies shows up to date."""
+        rows = [
+            {
+                **event._asdict(),
+                "study": study,
+                "data": None if event.data is None else json.dumps(event.data),
+            }
+            for event in added
+        ]
+        if self.is_sqlite:
+            connection.execute(events.insert(), rows)
+            connection.execute(_UPDATE, {**head, "study": study})
+        else:  # in one message: others are waiting
+            columns = {f"new_{name}": [row[name] for row in rows] for name in Event._fields}
+            connection.execute(_APPEND, {**columns, **head, "study": study})
 
     def add_point(self, connection: Connection, values: Mapping[str, Any]) -> None:
         """Add to a study's history."""
@@ -439,6 +441,13 @@ class Store:
             )
 
 
+def _version(connection: Connection) -> int:
+    """The version of a store; 0 if it is empty."""
+    if not sa.inspect(connection).has_table(_schema.name):
+        return 0
+    return int(connection.execute(sa.select(_schema.c.version)).scalar_one())
+
+
 _HEAD = sa.select(studies.c.head).where(studies.c.id == sa.bindparam("study"))
 _LOCK = _HEAD.with_for_update()
 _POINTS = history.alias()
@@ -474,25 +483,25 @@ _BY_KEY = (
     )
     .order_by(events.c.seq)
 )
-_APPEND = events.insert()
+_HEADS = ("head", "changed", "state", "delta", "asked", "rewards", "pending", "answer")
 _UPDATE = (
     studies.update()
     .where(studies.c.id == sa.bindparam("study"))
-    .values(
-        {
-            name: sa.bindparam(name)
-            for name in (
-                "head",
-                "changed",
-                "state",
-                "delta",
-                "asked",
-                "rewards",
-                "pending",
-                "answer",
-            )
-        }
+    .values({name: sa.bindparam(name) for name in _HEADS})
+)
+_APPEND = sa.text(
+    f"""
+    WITH added AS (
+        INSERT INTO events (study, {", ".join(Event._fields)})
+        SELECT :study, * FROM unnest(
+            CAST(:new_kind AS text[]), CAST(:new_pull AS bigint[]), CAST(:new_arm AS integer[]),
+            CAST(:new_reward AS double precision[]), CAST(:new_key AS text[]),
+            CAST(:new_data AS text[]), CAST(:new_at AS double precision[]),
+            CAST(:new_seq AS bigint[])
+        )
     )
+    UPDATE studies SET {", ".join(f"{name} = :{name}" for name in _HEADS)} WHERE id = :study
+    """
 )
 
 

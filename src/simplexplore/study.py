@@ -682,10 +682,10 @@ class Study:
         self._journal = None
         recorded = journal.decide(proposed, now)
         self._journal = journal
-        self.store.append(connection, self._id, recorded)
-        self.store.update(
+        self.store.append(
             connection,
             self._id,
+            recorded,
             {
                 "head": journal.seq,
                 "changed": now,
