@@ -3,10 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench docs reproduce clean
+.PHONY: demo serve test lint bench docs reproduce clean
 
 demo: $(READY)
 	$(BIN)/simplexplore demo
+
+serve: $(READY)
+	$(BIN)/python examples/dashboard.py
 
 test: $(READY)
 	$(BIN)/pytest -n 2
@@ -28,7 +31,7 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv site build dist demo-output reproduction-output
+	rm -rf .venv site build dist demo-output reproduction-output dashboard.db dashboard.db-*
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -198,6 +198,30 @@ def test_asking_under_a_key(url):
     assert study.status()["asked"] == 16
 
 
+def test_creating_extending_and_noting_under_a_key(url):
+    study = make(url, key="new", delta=0.1)
+    study.ask()
+    again = make(url, key="new", delta=0.1)
+    assert (again.created, again.head) == (study.created, 1)
+    with pytest.raises(sx.ConflictError, match="the key 'new' was used for another request"):
+        make(url, key="new", delta=0.2)
+    with pytest.raises(sx.ConflictError, match="there is a study 'mix'"):
+        make(url, key="other", delta=0.1)
+    for _ in range(2):
+        study.extend(0.05, key="smaller")
+        study.note("spring", key="remark")
+    assert [event["event"] for event in study.events()] == ["asked", "extended", "noted"]
+    for wrong in (
+        lambda: study.extend(0.01, key="smaller"),
+        lambda: study.note("x", key="smaller"),
+    ):
+        with pytest.raises(
+            sx.ConflictError, match="the key 'smaller' was used for another request"
+        ):
+            wrong()
+    assert study.verify()
+
+
 def test_bad_requests(sqlite_url):
     study = make(sqlite_url)
     for n in (0, -1, 1.5, True):
@@ -452,6 +476,16 @@ def test_list(url):
     assert json.loads(json.dumps(listed)) == listed
 
 
+def test_list_says_how_far_a_study_is(url):
+    study = make(url, delta=0.1)
+    assert Study.list(url)[0]["progress"] is None
+    drive(study, 30)
+    point = study.history()[-1]
+    assert Study.list(url)[0]["progress"] == point["statistic"] / point["threshold"] < 1
+    drive(study, 10_000)
+    assert Study.list(url)[0]["progress"] == 1.0
+
+
 def test_notes(url):
     study = make(url)
     study.note("the scale was <b>recalibrated</b> 🙂")
@@ -466,6 +500,8 @@ def test_names(url):
     for name in ("", " ", " a", "a\nb", "x" * 201):
         with pytest.raises(sx.SettingError, match="a study's name is one line"):
             make(url, name=name)
+    with pytest.raises(sx.SettingError, match=r"a study cannot be called '\.\.'"):
+        make(url, name="..")
     with pytest.raises(sx.UnknownStudyError, match=r"no study 'mix' in .*It holds: Müller's"):
         Study.open(url, "mix")
 

@@ -4,8 +4,9 @@
 
 lets COUNT processes ask and tell until the time is over or the study stops. What the store
 has acknowledged goes to a file of each worker in FOLDER (pull, reward), so that a killed one
-leaves a list of what must be in the journal. The workers are forks of one process that has
-everything loaded, because 32 fresh interpreters would take a minute to start.
+leaves a list of what must be in the journal. URL is that of a store or of a service. The
+workers are forks of one process that has everything loaded, because 32 fresh interpreters
+would take a minute to start.
 """
 
 import json
@@ -82,10 +83,14 @@ class Crew:
 
 def main():
     url, name, count, batch, seconds, folder = sys.argv[1:]
-    study = sx.Study.open(url, name)
-    # Compiled, loaded and caught up before anything starts.
-    with study._looking() as journal:
-        journal.engine.fold(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+    if url.startswith("http"):
+        study = sx.connect(url).open(name)
+    else:
+        study = sx.Study.open(url, name)
+        # Compiled, loaded and caught up before anything starts.
+        with study._looking() as journal:
+            nothing = np.zeros(0, dtype=np.int64)
+            journal.engine.fold(nothing, nothing, np.zeros(0))
     study.close()
     seed = time.time_ns()
     pids = []

@@ -14,8 +14,10 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from simplexplore import catalog, ratings
     from simplexplore.bound import Bound, lower_bound
+    from simplexplore.client import connect
     from simplexplore.constraints import Constraint
     from simplexplore.errors import (
+        AccessError,
         ConflictError,
         ConstraintError,
         InfeasibleError,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
         ProblemError,
         PullError,
         RewardError,
+        ServiceError,
         SettingError,
         SimplexploreError,
         StoppedError,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from simplexplore.study import Study
 else:
     _HOME = {
+        "AccessError": "errors",
         "Bernoulli": "families",
         "Bound": "bound",
         "Bounded": "families",
@@ -63,6 +67,7 @@ else:
         "Reward": "pulls",
         "RewardError": "errors",
         "SAMPLERS": "samplers",
+        "ServiceError": "errors",
         "SettingError": "errors",
         "SimplexploreError": "errors",
         "StoppedError": "errors",
@@ -73,6 +78,7 @@ else:
         "Told": "pulls",
         "TooLargeError": "errors",
         "UnknownStudyError": "errors",
+        "connect": "client",
         "load_results": "results",
         "lower_bound": "bound",
         "save_results": "results",
@@ -97,6 +103,7 @@ else:
 __all__ = [
     "SAMPLERS",
     "THRESHOLDS",
+    "AccessError",
     "Bernoulli",
     "Bound",
     "Bounded",
@@ -116,6 +123,7 @@ __all__ = [
     "Results",
     "Reward",
     "RewardError",
+    "ServiceError",
     "SettingError",
     "SimplexploreError",
     "StoppedError",
@@ -127,6 +135,7 @@ __all__ = [
     "UnknownStudyError",
     "__version__",
     "catalog",
+    "connect",
     "load_results",
     "lower_bound",
     "ratings",

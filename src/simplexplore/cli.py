@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from . import __version__
 from .cli_ratings import ratings
 from .cli_reproduce import reproduce
+from .cli_service import serve, token_commands
 from .cli_study import commands as study_commands
 from .errors import MeansError, SettingError, SimplexploreError
 from .terminal import console as _console
@@ -49,6 +50,8 @@ app = typer.Typer(
 )
 
 app.add_typer(study_commands, name="study")
+app.command()(serve)
+app.add_typer(token_commands, name="token")
 
 ProblemFile = Annotated[
     Path, typer.Argument(metavar="FILE", show_default=False, help="The problem, a TOML file.")

@@ -89,3 +89,11 @@ class StoreError(SimplexploreError):
     def __init__(self, message: str, *, passing: bool = False) -> None:
         super().__init__(message)
         self.passing = passing
+
+
+class ServiceError(SimplexploreError):
+    """A service cannot be reached, or does not answer as it should."""
+
+
+class AccessError(SimplexploreError):
+    """A service wants a token, or one that allows more."""

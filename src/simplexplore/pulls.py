@@ -45,3 +45,11 @@ class Told:
     reward: float
     outcome: str
     stopped: bool
+
+
+def as_reward(item: Reward | tuple[str | Pull, float]) -> Reward:
+    """A reward to tell, from itself or from a pull and a number."""
+    if isinstance(item, Reward):
+        return item
+    pull, reward = item
+    return Reward(reward, pull.id if isinstance(pull, Pull) else pull)

@@ -90,8 +90,10 @@ def status_of(journal: Journal) -> dict[str, Any]:
         "answer": journal.answer,
     }
     if edges is not None and bound is not None:
-        missing = max(edge["threshold"] - edge["statistic"] for edge in edges)
-        status["progress"] = min(1.0, *(edge["statistic"] / edge["threshold"] for edge in edges))
+        # The comparison that is least settled, as in the history.
+        weakest = min(edges, key=lambda edge: float(edge["statistic"] - edge["threshold"]))
+        missing = weakest["threshold"] - weakest["statistic"]
+        status["progress"] = min(1.0, weakest["statistic"] / weakest["threshold"])
         status["characteristic_time"] = _finite(bound.characteristic_time)
         if journal.answer is not None:
             status["to_go"] = 0

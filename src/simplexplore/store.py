@@ -121,13 +121,31 @@ snapshots = sa.Table(
 )
 
 
+_access = sa.MetaData()
+
+tokens = sa.Table(
+    "tokens",
+    _access,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, nullable=False),  # of the secret, which is kept nowhere
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("note", sa.Text, nullable=False),
+    sa.Column("created", sa.Double, nullable=False),
+    sa.Column("revoked", sa.Double),
+)
+
+
 def _first_schema(connection: Connection) -> None:
     _metadata.create_all(connection, checkfirst=False)
 
 
+def _add_tokens(connection: Connection) -> None:
+    _access.create_all(connection, checkfirst=False)
+
+
 # Step k brings a store from version k to version k + 1. Steps are never changed once
 # released: a change of the schema is a new step, with the tables as they were written out.
-MIGRATIONS: list[Callable[[Connection], None]] = [_first_schema]
+MIGRATIONS: list[Callable[[Connection], None]] = [_first_schema, _add_tokens]
 
 
 class Store:
@@ -305,8 +323,7 @@ class Store:
     def create(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Add a study."""
         name = values["name"]
-        found = connection.execute(sa.select(studies.c.id).where(studies.c.name == name))
-        if found.first() is not None:
+        if self.look_up(connection, name) is not None:
             raise ConflictError(
                 f"there is a study {name!r} in {self.name} already; open it, or choose another "
                 "name."
@@ -315,9 +332,13 @@ class Store:
         assert result.inserted_primary_key is not None
         return int(result.inserted_primary_key[0])
 
+    def look_up(self, connection: Connection, name: str) -> Row[Any] | None:
+        """A study's row, by name, if there is one."""
+        return connection.execute(sa.select(studies).where(studies.c.name == name)).first()
+
     def find(self, connection: Connection, name: str) -> Row[Any]:
         """A study's row, by name."""
-        row = connection.execute(sa.select(studies).where(studies.c.name == name)).first()
+        row = self.look_up(connection, name)
         if row is None:
             names = connection.execute(
                 sa.select(studies.c.name).order_by(studies.c.changed.desc()).limit(10)
@@ -336,7 +357,7 @@ class Store:
         return int(connection.execute(_HEAD, {"study": study}).scalar_one())
 
     def rows(self) -> list[dict[str, Any]]:
-        """All studies, the latest change first."""
+        """All studies with the last point of their history, the latest change first."""
         with self.reading() as connection:
             found = connection.execute(_LIST).mappings().all()
         return [dict(row) for row in found]
@@ -429,7 +450,20 @@ def _version(connection: Connection) -> int:
 
 _HEAD = sa.select(studies.c.head).where(studies.c.id == sa.bindparam("study"))
 _LOCK = _HEAD.with_for_update()
-_LIST = sa.select(studies).order_by(studies.c.changed.desc(), studies.c.id.desc())
+_POINTS = history.alias()
+_LAST = (
+    sa.select(sa.func.max(_POINTS.c.seq))
+    .where(_POINTS.c.study == studies.c.id)
+    .correlate(studies)
+    .scalar_subquery()
+)
+_LIST = (
+    sa.select(studies, history.c.statistic, history.c.threshold)
+    .select_from(
+        studies.outerjoin(history, (history.c.study == studies.c.id) & (history.c.seq == _LAST))
+    )
+    .order_by(studies.c.changed.desc(), studies.c.id.desc())
+)
 _COLUMNS = [events.c[name] for name in Event._fields]
 _READ = (
     sa.select(*_COLUMNS)

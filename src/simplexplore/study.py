@@ -36,7 +36,7 @@ from .errors import (
 from .exchange import read_rewards, write_study
 from .journal import REWARDED, Event, Journal, overdue
 from .problem import Problem
-from .pulls import Pull, Reward, Told
+from .pulls import Pull, Reward, Told, as_reward
 from .samplers import SAMPLERS, find_sampler
 from .status import status_of
 from .stopping import THRESHOLDS, find_threshold
@@ -114,6 +114,7 @@ class Study:
         tracking: str | None = None,
         seed: int = 0,
         expire_after: float | None = DEFAULT_EXPIRY,
+        key: str | None = None,
     ) -> Study:
         """Start a study.
 
@@ -136,12 +137,17 @@ class Study:
         expire_after : float or None
             Seconds after which a pull without an answer is given up and its arm may be asked
             for again. Its reward still counts if it comes later.
+        key : str, optional
+            Names the request: made again under the same key, it gives the same study.
         """
         if not 0 < len(name) <= 200 or name != name.strip() or not name.isprintable():
             raise SettingError(
                 f"a study's name is one line of 1 to 200 characters, without spaces around it; got "
                 f"{name!r}."
             )
+        if name in (".", ".."):  # they mean something else in the address of a page
+            raise SettingError(f"a study cannot be called {name!r}.")
+        _check_key(key)
         if delta is not None:
             problem = problem.replace(delta=delta)
         if scenario is not None:
@@ -177,8 +183,15 @@ class Study:
             "seed": int(seed),
             "expire_after": expire_after,
         }
+        if key is not None:
+            settings["key"] = key
         now = store.clock()
         with store.writing() as connection:
+            earlier = store.look_up(connection, name) if key is not None else None
+            if earlier is not None and json.loads(earlier.settings) == settings:
+                if earlier.problem != problem.to_text():
+                    raise ConflictError(f"the key {key!r} was used for another request.")
+                return cls(store, earlier)
             store.create(
                 connection,
                 {
@@ -228,6 +241,7 @@ class Study:
                     "rewards": row["rewards"],
                     "pending": row["pending"],
                     "head": row["head"],
+                    "progress": _progress(row),
                     "answer": json.loads(row["answer"]) if row["answer"] else None,
                 }
             )
@@ -324,7 +338,7 @@ class Study:
 
     def tell_many(self, rewards: Iterable[Reward | tuple[str | Pull, float]]) -> Answers:
         """Report many rewards at once: all are taken in, or none."""
-        wanted = [_reward(item) for item in rewards]
+        wanted = [as_reward(item) for item in rewards]
         if len(wanted) > MAX_BATCH:
             raise TooLargeError(f"at most {MAX_BATCH} rewards at a time; got {len(wanted)}.")
         several = len(wanted) > 1
@@ -410,32 +424,47 @@ class Study:
 
     # ------------------------------------------------------------------ other events
 
-    def extend(self, delta: float) -> None:
+    def extend(self, delta: float, *, key: str | None = None) -> None:
         """Go on with a smaller delta: more confidence, more samples."""
         delta = self.problem.replace(delta=delta).delta
+        _check_key(key)
 
         def work(connection: Connection, journal: Journal) -> None:
+            if self._is_repeated(connection, Event("extended", key=key, data={"delta": delta})):
+                return
             present = journal.engine.plan.delta
             if not delta < present:
                 raise SettingError(
                     f"a study can only be extended to a smaller delta: it has {present:g}, got "
                     f"{delta:g}."
                 )
-            event = Event("extended", data={"delta": delta, "before": present})
+            event = Event("extended", key=key, data={"delta": delta, "before": present})
             self._record(connection, journal, [event], self.store.clock())
 
-        self._write(work)
+        self._write(work, repeatable=key is not None)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, key: str | None = None) -> None:
         """Put a remark into the journal."""
         if not text.strip() or len(text) > 10_000:
             raise SettingError("a note is a text of 1 to 10,000 characters.")
+        _check_key(key)
 
         def work(connection: Connection, journal: Journal) -> None:
-            event = Event("noted", data={"text": text})
-            self._record(connection, journal, [event], self.store.clock())
+            event = Event("noted", key=key, data={"text": text})
+            if not self._is_repeated(connection, event):
+                self._record(connection, journal, [event], self.store.clock())
 
-        self._write(work)
+        self._write(work, repeatable=key is not None)
+
+    def _is_repeated(self, connection: Connection, event: Event) -> bool:
+        """Whether the request that a key names was fulfilled before."""
+        earlier = [] if event.key is None else self.store.keys(connection, self._id, [event.key])
+        if not earlier:
+            return False
+        known, wanted = dict(earlier[0].data or {}), dict(event.data or {})
+        if earlier[0].kind != event.kind or known | wanted != known:
+            raise ConflictError(f"the key {event.key!r} was used for another request.")
+        return True
 
     # ------------------------------------------------------------------ looking
 
@@ -693,6 +722,15 @@ class Study:
         )
 
 
+def _progress(row: Mapping[str, Any]) -> float | None:
+    """Which share of the evidence needed there is, by the last point of the history."""
+    if row["state"] == "stopped":
+        return 1.0
+    if row["statistic"] is None:
+        return None
+    return float(min(1.0, row["statistic"] / row["threshold"]))
+
+
 def _code(journal: Journal) -> str:
     """Which program can use a snapshot: this version, with this compiled code."""
     return f"{__version__} {journal.engine.fingerprint}"
@@ -783,13 +821,6 @@ class _Known:
             f"pull {item.pull!r} has the reward {earlier.reward!r} already, and now came "
             f"{float(item.reward)!r}. The first is kept; if it is wrong, note it."
         )
-
-
-def _reward(item: Reward | tuple[str | Pull, float]) -> Reward:
-    if isinstance(item, Reward):
-        return item
-    pull, reward = item
-    return Reward(reward, pull.id if isinstance(pull, Pull) else pull)
 
 
 def _check_key(key: object) -> None:

@@ -1,0 +1,1 @@
+"""Studies over HTTP: the service, its tokens and its dashboard. Needs the extra ``service``."""

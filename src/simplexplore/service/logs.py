@@ -1,0 +1,50 @@
+"""Logs of the service: one JSON object per line, without secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from datetime import UTC, datetime
+
+LOGGER = logging.getLogger("simplexplore.service")
+
+# A token's text, wherever somebody has put it by mistake.
+_SECRET = re.compile(r"(sx_[0-9a-f]{8}_)[A-Za-z0-9_-]+")
+
+
+class _Lines(logging.Formatter):
+    """A record as a JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return _SECRET.sub(r"\1...", json.dumps(line, default=str))
+
+
+def log(event: str, level: int = logging.INFO, **fields: object) -> None:
+    """Write a line."""
+    LOGGER.log(level, event, extra={"fields": fields})
+
+
+def log_failure(error: Exception, request: str) -> None:
+    """Write down where the program failed."""
+    LOGGER.error("failed", exc_info=error, extra={"fields": {"id": request}})
+
+
+def log_to_stderr() -> None:
+    """Send our lines and the web server's to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    for name, level in (("simplexplore.service", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False

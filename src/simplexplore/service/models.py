@@ -1,0 +1,191 @@
+"""Requests and answers as JSON: what the OpenAPI document describes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ..study import DEFAULT_EXPIRY
+from ..wire import MAX_BATCH
+
+# Longer problem files than this are not written by hand, and not typed into a form.
+MAX_PROBLEM = 2**20
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a text must not contain the character NUL")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_without_nul)]
+Number = Annotated[float, Field(strict=True)]
+ProblemFile = Annotated[
+    Text,
+    Field(
+        max_length=MAX_PROBLEM,
+        description="A problem file (TOML).",
+        examples=['arms = ["a", "b"]\n\n[constraints]\ncap = "a <= 0.6"\n'],
+    ),
+]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewStudy(_Request):
+    """A study to start."""
+
+    name: Text = Field(min_length=1, max_length=200)
+    problem: ProblemFile
+    sampler: str = Field("ctns", max_length=100)
+    delta: Number | None = Field(None, description="Instead of the problem file's.")
+    scenario: str | None = Field(None, max_length=100, description="Instead of the file's.")
+    threshold: str = Field("mixture", max_length=100)
+    tracking: str | None = Field(None, max_length=100)
+    seed: int = Field(0, ge=0, lt=2**63, strict=True)
+    expire_after: Number | None = Field(
+        DEFAULT_EXPIRY, description="Seconds until a pull is given up; null for never."
+    )
+
+
+class Plan(_Request):
+    """A problem whose bound is wanted."""
+
+    problem: ProblemFile
+    delta: Number | None = None
+    means: list[Number] | None = Field(None, max_length=MAX_BATCH)
+
+
+class Ask(_Request):
+    """A question: which arms to play next."""
+
+    n: int = Field(1, ge=1, le=MAX_BATCH, strict=True, description="Pulls wanted.")
+
+
+class RewardToTell(_Request):
+    """A reward: of a pull that was asked for, or of an arm that was played elsewhere."""
+
+    reward: Number
+    pull: str | None = Field(None, max_length=100, description="The id that asking gave.")
+    arm: Text | None = Field(None, max_length=10_000, description="Instead of a pull.")
+    key: Text | None = Field(
+        None, min_length=1, max_length=200, description="Told twice under it, it counts once."
+    )
+
+
+class Tell(_Request):
+    """Rewards: all are taken in, or none."""
+
+    rewards: list[RewardToTell] = Field(max_length=MAX_BATCH)
+
+
+class Note(_Request):
+    """A remark for the journal."""
+
+    text: Text = Field(min_length=1, max_length=10_000)
+
+
+class Extension(_Request):
+    """A smaller delta."""
+
+    delta: Number
+
+
+class PullGiven(BaseModel):
+    """A pull to make."""
+
+    id: str
+    arm: str
+    at: float = Field(description="Seconds since 1970.")
+
+
+class Pulls(BaseModel):
+    """Pulls to make."""
+
+    pulls: list[PullGiven]
+
+
+class RewardTold(BaseModel):
+    """What became of a reward."""
+
+    pull: str | None
+    arm: str
+    reward: float
+    outcome: Literal["told", "late", "elsewhere", "repeated"]
+    stopped: bool
+
+
+class Told(BaseModel):
+    """What became of rewards."""
+
+    rewards: list[RewardTold]
+
+
+class Studies(BaseModel):
+    """Studies, the latest change first."""
+
+    studies: list[dict[str, Any]]
+
+
+class Events(BaseModel):
+    """A piece of a journal."""
+
+    events: list[dict[str, Any]]
+
+
+class History(BaseModel):
+    """Statistic against threshold over time."""
+
+    points: list[dict[str, Any]]
+
+
+class Extended(BaseModel):
+    """A study that goes on, or has its answer already."""
+
+    delta: float
+    answer: dict[str, Any] | None
+
+
+class Verified(BaseModel):
+    """Whether a replay of the journal gives the state in use."""
+
+    sound: bool
+
+
+class Setup(BaseModel):
+    """The service: its version, what the caller may do, what a study can be made of."""
+
+    version: str
+    role: Literal["read", "run", "admin"]
+    tokens: bool = Field(description="Whether tokens are in use.")
+    samplers: list[str]
+    thresholds: list[str]
+    max_batch: int
+    max_body: int
+
+
+class Planned(BaseModel):
+    """A problem, and how hard it is if its means are given."""
+
+    arms: list[str]
+    constraints: list[str]
+    family: str
+    delta: float
+    scenario: str
+    title: str | None
+    headline: str
+    notes: list[str]
+    bound: dict[str, Any] | None
+
+
+class Problem(BaseModel):
+    """An error, after RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    line: int | None = Field(None, description="Of a problem file.")

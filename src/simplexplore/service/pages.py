@@ -1,0 +1,60 @@
+"""The dashboard: a few files of ours, held in memory. All data comes from /v1."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+pages = APIRouter(include_in_schema=False)
+
+
+class _Files:
+    """The files by name, with a tag each so that browsers ask only whether they changed."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[bytes, str, str]] = {}
+        for file in (files(__package__) / "dashboard").iterdir():
+            ending = file.name[file.name.rfind(".") :]
+            if ending in _KINDS:
+                content = file.read_bytes()
+                tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
+                self._found[file.name] = (content, _KINDS[ending], tag)
+
+    def answer(self, name: str, request: Request) -> Response:
+        """A file, or the news that it is still the same."""
+        if name not in self._found:
+            raise HTTPException(404, "there is nothing here.")
+        content, kind, tag = self._found[name]
+        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers=headers, media_type=kind)
+
+
+_files = _Files()
+
+
+@pages.get("/")
+@pages.get("/new")
+@pages.get("/studies/{name}")
+async def page(request: Request) -> Response:
+    """The page; its script shows what the address names."""
+    return _files.answer("index.html", request)
+
+
+@pages.get("/assets/{name}")
+async def asset(name: str, request: Request) -> Response:
+    """What the page is made of."""
+    return _files.answer(name, request)

@@ -1,0 +1,156 @@
+"""Serving: a socket, a web server around the application, and a quiet end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..errors import SettingError
+from ..store import Store
+from .app import make_app
+from .logs import log, log_to_stderr
+from .tokens import Doorkeeper
+
+# Seconds for the head of a request to arrive, and for an idle connection to be kept.
+_HEAD_PATIENCE = 20.0
+_IDLE = 60
+
+# Seconds after which a thread that computes lets another one run. Python's own 5 ms are long
+# against a request: answers that are ready would wait for them several times.
+_TURN = 0.0005
+
+# Seconds that requests under way have left when the server is told to stop.
+_GRACE = 20
+
+
+def serve(url: str, host: str, port: int, announce: Callable[[str], None]) -> None:
+    """Serve a store until a signal ends it; `announce` gets the address once it is open."""
+    store = Store(url)
+    if not is_loopback(host) and Doorkeeper(store).is_open():
+        raise SettingError(
+            f"--host {host}: other machines could reach the service, and its store has no tokens. "
+            "Make one first with 'simplexplore token create', or serve 127.0.0.1 only."
+        )
+    listener = _listen(host, port)
+    sys.setswitchinterval(_TURN)
+    log_to_stderr()
+    app = make_app(store)
+    config = uvicorn.Config(
+        app,
+        http=_Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listener.getsockname()[1]}"
+
+    def ready() -> None:
+        log("ready", url=address, store=store.name)
+        announce(address)
+
+    # Ctrl-C is how a server is meant to be ended.
+    with listener, contextlib.suppress(KeyboardInterrupt):
+        _Server(config, app, ready).run(sockets=[listener])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named, because asyncio sends small answers at once only if it is.
+    listener = socket.socket(kind, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        raise SettingError(
+            f"cannot listen at {host}, port {port}: {error.strerror or error}."
+        ) from None
+    return listener
+
+
+class _Server(uvicorn.Server):
+    """Tells when it is ready, and lets those who watch studies go when it has to end."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._app = app
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        log("stopping", signal=sig)
+        self._app.state.desk.closing.set()
+        super().handle_exit(sig, frame)
+
+
+class _Protocol(H11Protocol):
+    """Hangs up on those who do not finish the head of a request in time."""
+
+    _alarm: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if self._is_busy():
+            self._stop_watching()
+        elif self._alarm is None:
+            self._alarm = self.loop.call_later(_HEAD_PATIENCE, self._hang_up)
+
+    def _stop_watching(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _hang_up(self) -> None:
+        self._alarm = None
+        if not self._is_busy():
+            self.transport.close()
+
+    def _is_busy(self) -> bool:
+        cycle: Any = self.cycle  # None before the first request
+        return cycle is not None and not cycle.response_complete

@@ -1,0 +1,290 @@
+"""The dashboard in a real browser, as a new user meets it."""
+
+import re
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+import browser as chromium
+import simplexplore as sx
+from servers import Thread
+from simplexplore.service.tokens import create_token
+from simplexplore.store import Store
+from simplexplore.study import Study
+from workers import MEANS, star
+
+DESKTOP = {"width": 1200, "height": 900}
+PHONE = {"width": 390, "height": 844}
+EVIL = "<img src=x onerror=\"document.title='taken'\">"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        running = chromium.launch(playwright)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def store(sqlite_url):
+    return Store(sqlite_url)
+
+
+@pytest.fixture
+def served(sqlite_url):
+    with Thread(sqlite_url) as running:
+        yield running.url
+
+
+@pytest.fixture
+def page(browser):
+    """A page that may not complain, nor fetch anything from elsewhere."""
+    with_page = browser.new_context(viewport=DESKTOP)
+    page = with_page.new_page()
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            page.troubles.append(request.url) if "//127.0.0.1" not in request.url else None
+        ),
+    )
+    page.on(
+        "console",
+        lambda message: (
+            page.troubles.append(message.text) if "Content Security" in message.text else None
+        ),
+    )
+    yield page
+    assert page.troubles == []
+    with_page.close()
+
+
+def drive(study, rounds=10, means=MEANS, batch=10):
+    rng = np.random.default_rng(0)
+    for _ in range(rounds):
+        if study.stopped:
+            break
+        study.tell_many([(pull, float(rng.normal(means[pull.arm]))) for pull in study.ask(batch)])
+    return study
+
+
+def check_access(page):
+    """No serious finding of axe-core, and nothing that sticks out sideways."""
+    found = Axe().run(page).response["violations"]
+    serious = [
+        (one["id"], [node["html"][:120] for node in one["nodes"]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert wide <= 0
+
+
+def test_an_empty_store(page, served):
+    page.goto(served)
+    expect(page.get_by_text("There are no studies yet.")).to_be_visible()
+    check_access(page)
+    page.get_by_role("link", name="Start the first one").click()
+    expect(page.get_by_role("heading", name="New study")).to_be_visible()
+
+
+def test_a_study_is_watched_live(page, served, store):
+    study = drive(Study.create(store, "a/b mix", star(delta=0.1)))
+    page.goto(served)
+    page.get_by_role("link", name="a/b mix").click()
+    expect(page.get_by_role("heading", name="a/b mix")).to_be_visible()
+    expect(page.get_by_text("Best mix so far").first).to_be_visible()
+    expect(page.get_by_role("definition").nth(2)).to_have_text("100")
+    chart = page.get_by_role("img", name=re.compile("Evidence .* needed after 100 rewards"))
+    expect(chart).to_be_visible()
+    arms = page.get_by_role("region", name="Arms").get_by_role("row")
+    assert arms.count() == 6
+    limits = page.get_by_role("region", name="Constraints")
+    expect(limits.get_by_role("row", name=re.compile("first at most 0.5"))).to_be_visible()
+    page.get_by_text("As a table").click()
+    expect(page.get_by_role("columnheader", name="Needed").first).to_be_visible()
+    # It changes by itself, and what was unfolded stays so.
+    drive(study, 2)
+    expect(page.get_by_role("definition").nth(2)).to_have_text("120", timeout=10_000)
+    expect(page.locator("#points")).to_have_attribute("open", "")
+    check_access(page)
+
+
+def test_the_answer_in_plain_words(page, served, store):
+    easy = {"a": 3.0, "b": 0.5, "c": 0.4, "d": 2.5, "e": 0.8}
+    study = drive(Study.create(store, "done", star(delta=0.1)), 100, easy)
+    assert study.stopped
+    page.goto(f"{served}/studies/done")
+    expect(page.get_by_text(study.answer_in_words).first).to_be_visible()
+    expect(page.locator("#news")).to_have_text(study.answer_in_words)  # heard as well
+    expect(page.get_by_role("definition").nth(0)).to_have_text("100%")
+    check_access(page)
+
+
+def test_a_study_from_the_form(page, served, store):
+    page.goto(f"{served}/new")
+    expect(page.get_by_text("At least 122.1 samples on average")).to_be_visible()
+    check_access(page)
+    text = page.get_by_label("Problem file")
+    good = text.input_value()
+    # A mistake is shown at its line, while one writes.
+    text.fill(good.replace("12*salmon", "12*salmn"))
+    expect(page.get_by_text("Line 12. problem: constraint 'price': unknown arm")).to_be_visible()
+    expect(page.locator(".editor .wrong")).to_have_text("12\n")
+    expect(text).to_have_attribute("aria-invalid", "true")
+    page.get_by_role("button", name="Go to line 12").click()
+    chosen = page.evaluate(
+        "(t) => t.value.slice(t.selectionStart, t.selectionEnd)", text.element_handle()
+    )
+    assert chosen.startswith("price = ")
+    check_access(page)
+    text.fill(good.replace("means = [8.0, 7.5, 6.0]", ""))
+    expect(page.get_by_text("The file gives no means")).to_be_visible()
+    text.fill(good)
+    page.get_by_label("Name of the study").fill("tastings")
+    page.get_by_label("Sampler").select_option("uniform")
+    page.get_by_role("button", name="Start the study").click()
+    expect(page.get_by_role("heading", name="tastings")).to_be_visible()
+    study = Study.open(store, "tastings")
+    assert study.about["sampler"] == "uniform"
+    assert study.about["expire_after"] == 86_400.0
+    # The name is taken now.
+    page.goto(f"{served}/new")
+    page.get_by_label("Name of the study").fill("tastings")
+    page.get_by_role("button", name="Start the study").click()
+    expect(page.get_by_role("alert")).to_contain_text("there is a study 'tastings'")
+
+
+def test_remarks_and_extensions(page, served, store):
+    study = Study.create(store, "mix", star(delta=0.1))
+    page.goto(f"{served}/studies/mix")
+    page.get_by_label("A remark for the journal").fill("new oven")
+    page.get_by_role("button", name="Note it").click()
+    expect(page.get_by_role("cell", name="new oven")).to_be_visible()
+    page.get_by_label("A smaller allowed error").fill("0.5")
+    page.get_by_role("button", name="Extend the study").click()
+    expect(page.get_by_role("alert")).to_contain_text("extended to a smaller delta")
+    page.get_by_label("A smaller allowed error").fill("0.01")
+    page.get_by_role("button", name="Extend the study").click()
+    expect(page.get_by_role("definition").nth(5)).to_have_text("0.01")
+    assert [event["event"] for event in study.events()] == ["noted", "extended"]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as CSV").click()
+    assert download.value.suggested_filename == "mix.csv"
+
+
+def test_what_users_write_is_text(page, served, store):
+    problem = sx.Problem([EVIL, "b"], {EVIL: f"`{EVIL}` <= 0.5"}, delta=0.1)
+    study = Study.create(store, EVIL, problem)
+    study.note(EVIL)
+    for arm in problem.arms:
+        study.tell(arm=arm, reward=1.0)
+    page.goto(served)
+    page.get_by_role("link", name=EVIL).click()
+    expect(page.get_by_role("heading", name=EVIL)).to_be_visible()
+    expect(page.get_by_role("region", name="Arms").get_by_text(EVIL)).to_be_visible()
+    assert page.locator("img").count() == 0
+    assert "taken" not in page.title().replace(EVIL, "")
+
+
+def test_tokens(page, served, store):
+    Study.create(store, "mix", star())
+    _, reader = create_token(store, "read")
+    _, runner = create_token(store, "run")
+
+    def enter(text):
+        page.get_by_role("textbox", name="Token").fill(text)
+        page.get_by_role("button", name="Use it").click()
+
+    page.goto(served)
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("this service wants a token")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Token")).to_be_focused()
+    check_access(page)
+    assert "mix" not in page.content()
+    enter("sx_00000000_" + "x" * 43)
+    expect(dialog.get_by_text("not known here")).to_be_visible()
+    enter(reader)
+    expect(page.get_by_role("link", name="mix")).to_be_visible()
+    expect(page.get_by_text("You may watch.")).to_be_visible()
+    page.goto(f"{served}/new")
+    expect(page.get_by_text("You may only watch.")).to_be_visible()
+    page.goto(f"{served}/studies/mix")
+    expect(page.get_by_text("No answer yet")).to_be_visible()
+    expect(page.get_by_role("button", name="Export as CSV")).to_be_visible()
+    assert page.get_by_role("button", name="Note it").count() == 0
+    page.get_by_role("button", name="Token").click()
+    enter(runner)
+    expect(page.get_by_role("button", name="Note it")).to_be_visible()
+    assert page.get_by_role("button", name="Extend the study").count() == 0
+    assert page.context.cookies() == []
+    assert runner not in page.url
+
+
+def test_by_keyboard_alone(page, served, store):
+    Study.create(store, "mix", star())
+    page.goto(served)
+    expect(page.get_by_role("link", name="mix")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="mix")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="mix", exact=True)).to_be_visible()
+
+
+def test_two_hundred_studies_and_fifty_arms(page, served, store):
+    arms = [f"arm {i}" for i in range(50)]
+    for i in range(199):
+        Study.create(store, f"study {i}", star())
+    wide = sx.Problem(arms, {"cap": " + ".join(f"`{arm}`" for arm in arms[:10]) + " <= 0.3"})
+    study = Study.create(store, "wide", wide, "uniform")
+    study.tell_many([sx.Reward(0.02 * i, arm=arm) for i, arm in enumerate(arms)])
+    page.goto(served)
+    expect(page.get_by_text("200 of 200 studies")).to_be_visible()
+    page.get_by_label("Show names that contain").fill("wid")
+    expect(page.get_by_text("1 of 200 studies")).to_be_visible()
+    page.get_by_role("link", name="wide").click()
+    rows = page.get_by_role("region", name="Arms").get_by_role("row")
+    expect(rows).to_have_count(13)
+    page.get_by_role("button", name="Show all 50 arms").click()
+    expect(rows).to_have_count(51)
+    expect(page.get_by_role("button", name="Show the first 12")).to_be_focused()
+    check_access(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_sizes_and_colours(browser, served, store, scheme, size):
+    drive(Study.create(store, "mix with a name that is rather long, as names are", star(delta=0.1)))
+    context = browser.new_context(viewport=size, color_scheme=scheme)
+    page = context.new_page()
+    for path, heading in (("/", "Studies"), ("/new", "New study")):
+        page.goto(served + path)
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+        expect(page.locator("table").first).to_be_visible()
+        check_access(page)
+    page.goto(served)
+    page.get_by_role("link", name="mix with").click()
+    expect(page.get_by_role("img")).to_be_visible()
+    check_access(page)
+    context.close()
+
+
+def test_a_service_that_goes_away_and_comes_back(page, sqlite_url, store):
+    study = drive(Study.create(store, "mix", star(delta=0.1)))
+    with Thread(sqlite_url) as running:
+        page.goto(f"{running.url}/studies/mix")
+        expect(page.get_by_role("definition").nth(2)).to_have_text("100")
+        page.route("**/v1/**", lambda route: route.abort())
+        drive(study, 1)
+        expect(page.get_by_text("The service cannot be reached")).to_be_visible(timeout=15_000)
+        page.unroute("**/v1/**")
+        expect(page.get_by_role("definition").nth(2)).to_have_text("110", timeout=15_000)
+        expect(page.get_by_text("The service cannot be reached")).to_have_count(0)
