@@ -286,7 +286,7 @@ def _simulate_all(
 
     rule = settings.get("threshold", "gk16")
     if len(dict(jobs)) > 1 and _is_sound(problem, runs, settings):
-        compile_ahead(jobs, problem.rewards, rule)
+        compile_ahead(jobs, problem, rule)
     results: list[Results] = []
     with _progress() as bars:
         for number, (name, scenario) in enumerate(jobs, 1):
