@@ -65,6 +65,8 @@ class Answers:
         The first answers.
     policies : (A, K) array
         All answers.
+    corners : (V, K) array of whole numbers
+        The vertices, times `denominator`.
     steps : int
         Shares of vertices in a mix are multiples of 1 / steps.
 
@@ -94,8 +96,8 @@ class Answers:
             for a, share in vertex.shares.items():
                 corners[i, a] = int(share * scale)
         self.denominator = scale * self.steps
-        self._corners = corners * self.steps
-        mixes = {tuple(row): None for row in self._corners}
+        self.corners = corners * self.steps
+        mixes = {tuple(row): None for row in self.corners}
         for chosen in itertools.combinations_with_replacement(range(count), self.steps):
             mixes.setdefault(tuple(corners[list(chosen)].sum(axis=0)))
         self._whole: Whole = np.array(list(mixes), dtype=object).reshape(-1, polytope.size)
@@ -109,14 +111,14 @@ class Answers:
 
         Vertices that the family's range of means keeps within epsilon are left out.
         """
-        change = self._corners - self._whole[number]
+        change = self.corners - self._whole[number]
         return comparisons(self.polytope, self.epsilon, change, self.denominator)
 
     def good(self, means: Array) -> list[int]:
         """The answers that lose at most epsilon at these means, exactly."""
         mu = np.array([rational(float(x)) for x in means], dtype=object)
         values = self._whole @ mu
-        best = (self._corners @ mu).max()
+        best = (self.corners @ mu).max()
         allowed = rational(self.epsilon) * self.denominator
         return [int(i) for i in np.flatnonzero(values >= best - allowed)]
 
@@ -129,7 +131,7 @@ class Answers:
         comparisons with one vertex have to hold together (THEORY 1.4 with these events).
         """
         most = 1
-        for corner in self._corners:
+        for corner in self.corners:
             used = (self._whole != corner).astype(bool)
             supports = np.unique(used[used.any(axis=1)], axis=0)
             most = max(most, len(supports))
@@ -153,7 +155,8 @@ def comparisons(
     polytope: Polytope, epsilon: float, change: Whole, denominator: int
 ) -> Comparisons:
     """Comparisons from whole-number differences vertex - answer."""
-    low, high = polytope.problem.rewards.range_of_means()
+    rewards = polytope.problem.rewards
+    low, high = rewards.domain or rewards.range_of_means()
     gains = np.where(change > 0, change, 0).sum(axis=1)
     moves = gains > 0
     if math.isfinite(low) and math.isfinite(high):

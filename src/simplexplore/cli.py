@@ -78,6 +78,17 @@ Delta = Annotated[
 ]
 
 
+Epsilon = Annotated[
+    float | None,
+    typer.Option(
+        metavar="E",
+        show_default=False,
+        help="How much less than the best is good enough, in the unit of rewards, instead of the "
+        "file's.",
+    ),
+]
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"simplexplore {__version__}")
@@ -101,6 +112,7 @@ def bound(
     file: ProblemFile,
     means: Means = None,
     delta: Delta = None,
+    epsilon: Epsilon = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -115,7 +127,7 @@ def bound(
 
         check_plot_path(plot)
     problem = Problem.from_file(file)
-    result = lower_bound(problem, given, delta)
+    result = lower_bound(problem, given, delta, epsilon)
     if plot is not None:
         plot_bound(result, plot)
     if as_json:
@@ -152,6 +164,7 @@ def simulate(
     ] = None,
     means: Means = None,
     delta: Delta = None,
+    epsilon: Epsilon = None,
     threshold: Annotated[
         str,
         typer.Option(
@@ -205,6 +218,8 @@ def simulate(
     if out is not None:
         check_results_folder(out)
     problem = Problem.from_file(file)
+    if epsilon is not None:
+        problem = problem.replace(epsilon=epsilon)
     jobs = [(name, place) for place in _scenarios(scenario, problem) for name in names]
     results = _simulate_all(
         problem,
@@ -324,7 +339,7 @@ def _is_sound(problem: "Problem", runs: int, settings: dict[str, Any]) -> bool:
         all(count is None or count >= 1 for count in counts)
         and settings.get("seed", 0) >= 0
         and settings.get("tracking") in (None, *TRACKINGS)
-        and not (bound.ties and settings.get("max_steps") is None)
+        and not (bound.ties and not problem.epsilon and settings.get("max_steps") is None)
     )
 
 

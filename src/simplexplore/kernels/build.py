@@ -56,6 +56,7 @@ _CALLED = {
         "poisson",
     ),
 }
+_CALLED_BY_ANSWERS = {"walking": (), "sticking": ("recommend",)}
 _ENTRIES = (
     "simulate_runs",
     "begin_run",
@@ -122,7 +123,7 @@ def generated_text(
     for entry in _ENTRIES:
         head = f"@njit(cache=True, nogil=True, {_OPTIONS})"
         text = text.replace(f"@njit\ndef {entry}(", f"{head}\ndef {entry}(")
-    for name in (*_CALLED[family], *(("promise", "rate_of", "recommend") if answers == "sticking" else ())):
+    for name in (*_CALLED[family], *_CALLED_BY_ANSWERS[answers]):
         options = _OPTIONS if name == "project_within_rows" else _INNER  # the engine calls it too
         text = text.replace(f"@njit\ndef {name}(", f"@njit({options})\ndef {name}(")
     text = text.replace("@njit\n", f"@njit({_INNER}, forceinline=True)\n")

@@ -100,15 +100,14 @@ def recommend(setting, table, run, memory):
         rarest = min(rarest, run.n[setting.first_arms[k]])
     close = 1.0 - 0.5 * rarest**-0.4
     held = run.integers[VERTEX]
-    best = rate_of(setting, table, run, memory, held)
-    run.rate[held] = best
-    for answer in range(run.rate.size):
-        if answer != held:
-            needed = close * best
-            run.rate[answer] = 0.0
-            if promise(setting, table, run, memory, answer, needed) > needed:
-                run.rate[answer] = rate_of(setting, table, run, memory, answer)
-                best = max(best, run.rate[answer])
+    best = 0.0
+    for step in range(run.rate.size):
+        # The answer at hand comes first: the others must come close to it.
+        answer = held if step == 0 else step - 1 if step <= held else step
+        run.rate[answer] = 0.0
+        if promise(setting, table, run, memory, answer, close * best) > 0.0:
+            run.rate[answer] = rate_of(setting, table, run, memory, answer)
+            best = max(best, run.rate[answer])
     if run.rate[held] < close * best:
         for answer in range(run.rate.size):
             if run.rate[answer] >= close * best:
