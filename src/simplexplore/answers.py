@@ -90,7 +90,9 @@ class Answers:
             default=1,
         )
         # Whole numbers over one denominator: all that is decided here is exact.
-        scale = math.lcm(*(x.denominator for vertex in self.vertices for x in vertex.shares.values()))
+        scale = math.lcm(
+            *(x.denominator for vertex in self.vertices for x in vertex.shares.values())
+        )
         corners = np.zeros((count, polytope.size), dtype=object)
         for i, vertex in enumerate(self.vertices):
             for a, share in vertex.shares.items():
@@ -151,9 +153,7 @@ def all_vertices(polytope: Polytope) -> tuple[Vertex, ...]:
     return found
 
 
-def comparisons(
-    polytope: Polytope, epsilon: float, change: Whole, denominator: int
-) -> Comparisons:
+def comparisons(polytope: Polytope, epsilon: float, change: Whole, denominator: int) -> Comparisons:
     """Comparisons from whole-number differences vertex - answer."""
     rewards = polytope.problem.rewards
     low, high = rewards.domain or rewards.range_of_means()

@@ -194,9 +194,7 @@ def _kind(number: int, corners: int) -> str:
     return "vertex" if number < corners else "mix"
 
 
-def _search(
-    answers: Answers, mu: Array, allowed: AllocationSet, start: _Solved
-) -> _Solved | None:
+def _search(answers: Answers, mu: Array, allowed: AllocationSet, start: _Solved) -> _Solved | None:
     """A mix and an allocation that are better together than all near them, by SLSQP."""
     from scipy.optimize import minimize, nnls
 

@@ -233,10 +233,10 @@ def _relaxed_headline(bound: Bound) -> str:
     good_enough = f"a mix within {number(bound.problem.epsilon)} of it"
     if own.characteristic_time == 0:
         return f"Any means leave {policy_in_words(own.answer, bound.problem.arms)} good enough."
-    samples = [number(time * binary_kl(bound.delta)) for time in (own.least_time, own.characteristic_time)]
+    kl = binary_kl(bound.delta)
     return (
-        f"About {samples[1]} samples to find {good_enough} with confidence {1 - bound.delta:.10g} "
-        f"({bound.problem.scenario}; large samples; no method needs fewer than {samples[0]})."
+        f"About {number(own.characteristic_time * kl)} samples to find {good_enough} with confidence "
+        f"{1 - bound.delta:.10g} ({bound.problem.scenario}), at least {number(own.lower_bound)}."
     )
 
 
@@ -270,13 +270,16 @@ def notes(bound: Bound) -> list[str]:
     arms = bound.problem.arms
     remarks = []
     if (own := relaxed(bound)) is not None:
+        rivals = "; ".join(policy_in_words(policy, arms) for policy in own.rivals[:4])
         remarks.append(
             f"Quickest to be sure of within {number(bound.problem.epsilon)}: "
-            f"{policy_in_words(own.answer, arms)}."
+            f"{policy_in_words(own.answer, arms)}; hardest to tell from: {rivals or 'nothing'}."
         )
         if own.answer_kind == "mix":
             time = own.vertex_characteristic_time / own.characteristic_time
-            remarks.append(f"The best vertex of the feasible set would take {time:.3g} times as long.")
+            remarks.append(
+                f"The best vertex of the feasible set would take {time:.3g} times as long."
+            )
     if bound.ties:
         tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
         more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""
