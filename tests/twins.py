@@ -553,7 +553,6 @@ class AnswerTwin(Twin):
         answers = engine.table.answers
         self.answers = answers.policies
         self.rivals = answers.policies[: len(answers.vertices)]
-        return None
 
     def edges(self):
         """The answer less every vertex that the range of means lets be too much better."""

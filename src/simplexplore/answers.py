@@ -103,7 +103,7 @@ class Answers:
         for chosen in itertools.combinations_with_replacement(range(count), self.steps):
             mixes.setdefault(tuple(corners[list(chosen)].sum(axis=0)))
         self._whole: Whole = np.array(list(mixes), dtype=object).reshape(-1, polytope.size)
-        self.policies = (self._whole / self.denominator).astype(float)
+        self.policies: Array = (self._whole / self.denominator).astype(float)
 
     def __len__(self) -> int:
         return len(self.policies)

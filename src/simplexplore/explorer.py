@@ -135,6 +135,8 @@ class Explorer:
 
     @property
     def policy(self) -> Array | None:
-        """The best policy at the empirical means (with epsilon > 0: the answer that the run is
-        committed to); None until every arm has a reward."""
+        """The best policy at the empirical means; None until every arm has a reward.
+
+        With epsilon > 0 it is the answer that the run is committed to.
+        """
         return self._engine.policy.copy() if self._engine.is_warm else None

@@ -20,6 +20,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -248,7 +249,7 @@ def _search(answers: Answers, mu: Array, allowed: AllocationSet, start: _Solved)
     rows[0, :count] = 1.0
     rows[1:, count : count + size] = allowed.equal
     totals = np.concatenate([[1.0], allowed.total])
-    constraints = [
+    constraints: list[Any] = [
         {"type": "ineq", "fun": slack, "jac": slack_slope},
         {"type": "eq", "fun": lambda z: rows @ z - totals, "jac": lambda _: rows},
     ]
@@ -260,18 +261,16 @@ def _search(answers: Answers, mu: Array, allowed: AllocationSet, start: _Solved)
         )
     upward = np.zeros(len(z))
     upward[-1] = -1.0
-    bounds = [(0.0, 1.0)] * count + [(1e-6 * x, 1.0) for x in allowed.inside] + [(0.0, None)]
+    shares_within, w_within = [(0.0, 1.0)] * count, [(1e-6 * x, 1.0) for x in allowed.inside]
+    settings: dict[str, Any] = {
+        "jac": lambda _: upward,
+        "bounds": [*shares_within, *w_within, (0.0, None)],
+        "constraints": constraints,
+        "options": {"maxiter": 60, "ftol": 1e-9},
+    }
     try:
         with np.errstate(all="ignore"):
-            found = minimize(
-                lambda z: -z[-1],
-                z,
-                jac=lambda _: upward,
-                bounds=bounds,
-                constraints=constraints,
-                method="SLSQP",
-                options={"maxiter": 60, "ftol": 1e-9},
-            )
+            found = minimize(lambda z: -z[-1], z, method="SLSQP", **settings)
     except NotConvergedError:
         return None  # a step led where nothing can be computed; the start is an answer already
     return _rounded_mix(answers, np.asarray(found.x[:count]), mixed, mu, allowed)

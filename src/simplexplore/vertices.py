@@ -139,7 +139,7 @@ class AnswerTable:
 
     def policy(self, number: int) -> Array:
         """An answer."""
-        return self.answers.policies[number]
+        return np.asarray(self.answers.policies[number])
 
     def right_answers(self, means: Array) -> set[int]:
         """Numbers of the answers that are good enough, exactly."""

@@ -233,10 +233,10 @@ def _relaxed_headline(bound: Bound) -> str:
     good_enough = f"a mix within {number(bound.problem.epsilon)} of it"
     if own.characteristic_time == 0:
         return f"Any means leave {policy_in_words(own.answer, bound.problem.arms)} good enough."
-    kl = binary_kl(bound.delta)
+    samples = number(own.characteristic_time * binary_kl(bound.delta))
     return (
-        f"About {number(own.characteristic_time * kl)} samples to find {good_enough} with confidence "
-        f"{1 - bound.delta:.10g} ({bound.problem.scenario}), at least {number(own.lower_bound)}."
+        f"About {samples} samples to find {good_enough} with confidence {1 - bound.delta:.10g} "
+        f"({bound.problem.scenario}), at least {number(own.lower_bound)}."
     )
 
 
@@ -277,9 +277,7 @@ def notes(bound: Bound) -> list[str]:
         )
         if own.answer_kind == "mix":
             time = own.vertex_characteristic_time / own.characteristic_time
-            remarks.append(
-                f"The best vertex of the feasible set would take {time:.3g} times as long."
-            )
+            remarks.append(f"The best vertex of the feasible set takes {time:.3g} times as long.")
     if bound.ties:
         tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
         more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""
@@ -350,7 +348,8 @@ def circumstances(results: Sequence[Results]) -> str:
     return (
         f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
         f"{problem.rewards.name} rewards{'' if first.noise is None else ' (noise not as told)'}, "
-        f"delta {plan.delta:g}, {f'epsilon {problem.epsilon:g}, ' if problem.epsilon else ''}threshold {plan.threshold.name}, "
+        f"delta {plan.delta:g}, {f'epsilon {problem.epsilon:g}, ' if problem.epsilon else ''}"
+        f"threshold {plan.threshold.name}, "
         f"{shown} {'run' if runs == [1] else 'runs'}"
         f"{' each' if len(results) > 1 else ''}, "
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds[:5]))}"
