@@ -163,10 +163,29 @@ def test_goodness_is_exact():
 
 def test_too_many_vertices_are_refused():
     large = Problem(40, ([[1.0, -1.0] * 20, [1.0] * 20 + [0.0] * 20], [0.3, 0.4]))
-    with pytest.raises(sx.TooLargeError, match="more than 400 vertices"):
-        sx.lower_bound(large, np.linspace(0, 1, 40), epsilon=0.1)
-    with pytest.raises(sx.TooLargeError, match="set epsilon = 0"):
+    with pytest.raises(sx.TooLargeError, match=r"more than 400 vertices.*set epsilon = 0"):
         sx.Explorer(large, epsilon=0.1)
+    with pytest.raises(sx.TooLargeError, match="poisson"):
+        sx.lower_bound(large.replace(rewards=Poisson()), np.linspace(1, 3, 40), epsilon=0.1)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "bounded"])
+def test_many_vertices_give_a_bracket(family, monkeypatch):
+    mu = np.array([0.7, 0.6, 0.3, 0.52])
+    epsilon = 0.1
+    if family == "bounded":
+        mu, epsilon = 4 * mu - 1, 4 * epsilon
+    exact = sx.lower_bound(problem(family), mu, epsilon=epsilon)
+    monkeypatch.setattr("simplexplore.answers.MAX_VERTICES", 4)
+    monkeypatch.setattr("simplexplore.answers.RANKED", 4)
+    bound = sx.lower_bound(problem(family), mu, epsilon=epsilon)
+    close = 1e-6 if family == "gaussian" else 2e-3
+    for scenario in SCENARIOS:
+        own, truth = bound.scenarios[scenario], exact.scenarios[scenario]
+        time = brute_time(own.answer, mu, family, epsilon, scenario)
+        assert time <= own.characteristic_time * (1 + close)
+        assert time >= own.characteristic_time / (1 + own.relative_gap) * (1 - close)
+        assert own.least_time <= truth.characteristic_time * (1 + close)
 
 
 # ---------------------------------------------------------------------- runs

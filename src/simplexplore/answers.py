@@ -28,6 +28,9 @@ Whole = npt.NDArray[np.object_]
 # An answer is compared with every vertex, so all must be known.
 MAX_VERTICES = 400
 
+# Where there are more, a bound looks at this many of the most rewarding ones.
+RANKED = 120
+
 # Mixes are made in steps of 1 / FINEST, or coarser ones that keep comparisons below a limit:
 # each look at the answers goes through all of them.
 FINEST = 8
@@ -58,6 +61,8 @@ class Answers:
     polytope : Polytope
     epsilon : float
         Positive, in the unit of rewards.
+    vertices : tuple of Vertex, optional
+        The only ones to mix and compare with; default: all.
 
     Attributes
     ----------
@@ -76,10 +81,12 @@ class Answers:
         If there are more than MAX_VERTICES vertices.
     """
 
-    def __init__(self, polytope: Polytope, epsilon: float) -> None:
+    def __init__(
+        self, polytope: Polytope, epsilon: float, vertices: tuple[Vertex, ...] | None = None
+    ) -> None:
         self.polytope = polytope
         self.epsilon = epsilon
-        self.vertices = all_vertices(polytope)
+        self.vertices = all_vertices(polytope) if vertices is None else vertices
         count = len(self.vertices)
         self.steps = max(
             (
@@ -142,15 +149,26 @@ class Answers:
 
 def all_vertices(polytope: Polytope) -> tuple[Vertex, ...]:
     """Every vertex, in an order that depends on the polytope alone."""
-    ranked = polytope.ranked_vertices(np.zeros(polytope.size))
-    found = tuple(itertools.islice(ranked, MAX_VERTICES + 1))
-    if len(found) > MAX_VERTICES:
-        raise TooLargeError(
-            f"the feasible policies have more than {MAX_VERTICES} vertices, and with epsilon > 0 "
-            "an answer must be compared with each. Merge or drop arms, drop constraints, or set "
-            "epsilon = 0, which looks at neighbouring vertices only."
-        )
-    return found
+    found = []
+    for vertex, met in polytope.ranked_vertices(np.zeros(polytope.size)):
+        if met > MAX_VERTICES:
+            raise TooLargeError(
+                f"the feasible policies have more than {MAX_VERTICES} vertices, and with epsilon > "
+                "0 an answer must be compared with each. Merge or drop arms, drop constraints, or "
+                "set epsilon = 0, which looks at neighbouring vertices only."
+            )
+        found.append(vertex)
+    return tuple(found)
+
+
+def best_vertices(polytope: Polytope, means: Array) -> tuple[tuple[Vertex, ...], bool]:
+    """All vertices, or the most rewarding ones if there are too many; and whether it is all."""
+    found = []
+    for vertex, met in polytope.ranked_vertices(means):
+        found.append(vertex)
+        if met > MAX_VERTICES and len(found) >= RANKED:
+            return tuple(found), False
+    return tuple(found), True
 
 
 def comparisons(polytope: Polytope, epsilon: float, change: Whole, denominator: int) -> Comparisons:

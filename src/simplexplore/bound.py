@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .allocation import Allocation, AllocationSet, optimal_allocation
-from .answers import Answers
+from .answers import Answers, best_vertices
 from .errors import MeansError, NotConvergedError, SettingError
 from .geometry import Edges, Polytope
 from .information import Information
 from .problem import Problem
-from .relaxed import best_answer
+from .relaxed import BestAnswer, best_answer, bracketed_answer
 from .standard_form import Vertex
 
 Array = npt.NDArray[np.float64]
@@ -104,7 +104,8 @@ class RelaxedBound(ScenarioBound):
 
     `characteristic_time` and `allocation` are those of `answer`. With several right answers
     T * kl is what large samples need (delta towards 0), and `lower_bound` is that of
-    `least_time`: of every answer, mixes included.
+    `least_time`: of every answer, mixes included. Where the vertices are too many to compare
+    with all, `relative_gap` is large: the exact time of the answer is a bracket.
 
     Attributes
     ----------
@@ -352,8 +353,14 @@ def lower_bound(
     allowed = {name: _allocation_set(polytope, name) for name in SCENARIOS}
     scenarios: dict[str, ScenarioBound]
     if problem.epsilon and len(edges):
-        answers = Answers(polytope, problem.epsilon)
-        scenarios = {name: _relaxed(answers, mu, allowed[name], kl) for name in SCENARIOS}
+        known, complete = best_vertices(polytope, mu)
+        answers = Answers(polytope, problem.epsilon, known)
+        solve = best_answer if complete else bracketed_answer
+        best = {name: solve(answers, mu, allowed[name]) for name in SCENARIOS}
+        for found in best.values():
+            if complete and found.relative_gap > WORST_GAP:
+                raise _uncertified(found.time, found.relative_gap)
+        scenarios = {name: _relaxed(found, kl) for name, found in best.items()}
     else:
         scenarios = {
             name: _scenario(problem, edges, gaps, mu, allowed[name], kl) for name in SCENARIOS
@@ -430,10 +437,7 @@ def _scenario(
     )
 
 
-def _relaxed(answers: Answers, mu: Array, allowed: AllocationSet, kl: float) -> RelaxedBound:
-    best = best_answer(answers, mu, allowed)
-    if best.relative_gap > WORST_GAP:
-        raise _uncertified(best.time, best.relative_gap)
+def _relaxed(best: BestAnswer, kl: float) -> RelaxedBound:
     return RelaxedBound(
         characteristic_time=best.time,
         allocation=best.allocation,

@@ -214,8 +214,8 @@ class Polytope:
         positive += [self.size + i for i, (room, change) in slacks.items() if room > step * change]
         return form.vertex(form.basis_of(positive))
 
-    def ranked_vertices(self, means: npt.ArrayLike) -> Iterator[Vertex]:
-        """All vertices, the most rewarding first.
+    def ranked_vertices(self, means: npt.ArrayLike) -> Iterator[tuple[Vertex, int]]:
+        """All vertices, the most rewarding first, each with how many have been met by then.
 
         From every vertex edges that gain lead to the optimum, so each is met, going back along
         them, after all that lie above it.
@@ -226,13 +226,13 @@ class Polytope:
         waiting = [(-float(mu @ start.policy), 0, start)]
         while waiting:
             _, _, here = heapq.heappop(waiting)
-            yield here
             edges = self.edges(here)
             for e in range(len(edges)):
                 other = self.adjacent(here, edges, e)
                 if other.zero not in met:
                     heapq.heappush(waiting, (-float(mu @ other.policy), len(met), other))
                     met.add(other.zero)
+            yield here, len(met)
 
     def tied_vertices(self, vertex: Vertex, means: Array) -> list[Vertex]:
         """Other optimal vertices, reached along edges that lose nothing (the first few)."""

@@ -8,6 +8,9 @@ with a certificate. The best answer is the best of these:
 - among all policies the problem is not convex. A local search finds an answer, whose time is
   certified; a relaxation bounds what any answer could do. The two are a bracket.
 
+Where vertices are too many to enumerate, the most rewarding ones are found by pivoting from the
+optimum; one of them is the answer, and its time is bracketed (`bracketed_answer`).
+
 The relaxation. Let G(x) be what x loses against the best vertex. If delta . (x - y) >=
 2 epsilon + G(x) + G(y) for two vertices x and y, then for every answer pi, mu + delta makes x or
 mu - delta makes y more than epsilon better than pi: the two conditions add up to that. So no
@@ -27,7 +30,7 @@ import numpy.typing as npt
 
 from .allocation import Allocation, AllocationSet, optimal_allocation
 from .answers import Answers, Comparisons, comparisons
-from .errors import NotConvergedError
+from .errors import NotConvergedError, TooLargeError
 from .families import Gaussian
 from .geometry import Edges
 from .information import Information
@@ -44,6 +47,9 @@ ROUNDING = 10**6
 # The search mixes vertices that lose least; each of its steps looks at every comparison.
 MAX_MIXED = 16
 MAX_SEARCHED = 150
+
+# How far an allocation may lean inwards to be good against rivals that are not known.
+LEANS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7)
 
 # It leaves out vertices this close to the mix: they never decide.
 NEAR = 0.02
@@ -136,6 +142,60 @@ def best_answer(answers: Answers, mu: Array, allowed: AllocationSet) -> BestAnsw
         rivals=tuple(answers.vertices[best.compared.rivals[e]].policy for e in binding),
         closest_alternative=best.information.alternative(closest, int(binding[0]), mu),
         unique=best.allocation.unique,
+        information=best.information,
+    )
+
+
+def bracketed_answer(answers: Answers, mu: Array, allowed: AllocationSet) -> BestAnswer:
+    """The same where only the most rewarding vertices are known: a bracket for one vertex.
+
+    Without the other rivals its time is too small. With them, an allocation that leans towards
+    the inside has a time that can be bounded: they lose at least as much as the last vertex
+    known, and lie no farther away than the simplex allows.
+    """
+    rewards = answers.polytope.problem.rewards
+    if rewards.name == "poisson":
+        raise TooLargeError(
+            "the feasible policies have too many vertices for poisson rewards with epsilon > 0; "
+            "merge or drop arms, drop constraints, or set epsilon = 0."
+        )
+    good = [i for i in answers.good(mu) if i < len(answers.vertices)]
+    best = _best_of(answers, good, mu, allowed)
+    assert best.information is not None
+    assert best.allocation is not None
+    # Rewards in [0, 1] tell means apart at least as well as with standard deviation 1/2 (Pinsker).
+    sigma = rewards.sigmas(len(mu)) if rewards.name == "gaussian" else np.full(len(mu), 0.5)
+    scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
+    loss = float((best.policy - answers.vertices[-1].policy) @ mu)
+    gap = scale * (answers.epsilon + loss)
+    time, w = math.inf, best.allocation.w
+    for lean in LEANS:
+        leaning = (1 - lean) * best.allocation.w + lean * allowed.inside
+        price = np.divide(sigma**2, leaning, out=np.full(len(mu), math.inf), where=leaning > 0)
+        used = best.policy > 0
+        farthest = float(best.policy[used] ** 2 @ price[used] + price[allowed.arms].max())
+        known = 1.0 / float(best.information.closest(np.maximum(leaning, 1e-12)).value.min())
+        reached = max(known, 2 * farthest / gap**2) if gap > 0 else math.inf
+        if reached < time:
+            time, w = reached, leaning
+    if math.isinf(time):
+        raise TooLargeError(
+            "the feasible policies have too many vertices that are good enough; choose a smaller "
+            "epsilon."
+        )
+    closest = best.information.closest(w)
+    hardest = int(np.argmin(closest.value))
+    return BestAnswer(
+        policy=best.policy,
+        kind=best.kind,
+        time=time,
+        least_time=min(time, _relaxation(answers, mu, allowed)),
+        vertex_time=time,
+        allocation=w,
+        relative_gap=time / best.time * (1 + best.allocation.relative_gap) - 1,
+        rivals=(answers.vertices[best.compared.rivals[hardest]].policy,),
+        closest_alternative=best.information.alternative(closest, hardest, mu),
+        unique=False,
         information=best.information,
     )
 
@@ -263,6 +323,8 @@ def _search(answers: Answers, mu: Array, allowed: AllocationSet, start: _Solved)
     upward[-1] = -1.0
     shares_within, w_within = [(0.0, 1.0)] * count, [(1e-6 * x, 1.0) for x in allowed.inside]
     settings: dict[str, Any] = {
+        "fun": lambda z: -z[-1],
+        "x0": z,
         "jac": lambda _: upward,
         "bounds": [*shares_within, *w_within, (0.0, None)],
         "constraints": constraints,
@@ -270,7 +332,7 @@ def _search(answers: Answers, mu: Array, allowed: AllocationSet, start: _Solved)
     }
     try:
         with np.errstate(all="ignore"):
-            found = minimize(lambda z: -z[-1], z, method="SLSQP", **settings)
+            found = minimize(method="SLSQP", **settings)
     except NotConvergedError:
         return None  # a step led where nothing can be computed; the start is an answer already
     return _rounded_mix(answers, np.asarray(found.x[:count]), mixed, mu, allowed)
