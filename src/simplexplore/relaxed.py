@@ -45,7 +45,7 @@ STARTS = 3
 ROUNDING = 10**6
 
 # The search mixes vertices that lose least; each of its steps looks at every comparison.
-MAX_MIXED = 16
+MAX_MIXED = 40
 MAX_SEARCHED = 150
 
 # How far an allocation may lean inwards to be good against rivals that are not known.

@@ -88,10 +88,9 @@ def _draw(evidence: Evidence) -> Figure:
         ticks = [10.0**k for k in range(8) if lowest / 1.6 <= 10.0**k <= highest * 1.6]
         axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
         if i == 0:
-            axes.text(
-                places[-1], means[-1] * 1.3, f"{SAMPLER}", size=SMALL, color=COLOUR, ha="right"
-            )
-            axes.text(0.0, curve[0]["bound"] / 1.25, "T × kl", size=SMALL, color=PALE, va="top")
+            axes.text(2.1, means[2] * 1.4, SAMPLER, size=SMALL, color=COLOUR)
+            low = curve[2]["bound"] / 1.3
+            axes.text(1.9, low, "T × kl", size=SMALL, color=PALE, ha="right", va="top")
         if i // COLUMNS == rows - 1:
             axes.set_xlabel("epsilon (0: the best itself)", size=TEXT)
         if i % COLUMNS == 0:
