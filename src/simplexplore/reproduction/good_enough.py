@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Means are about 1 in all of them; gaps between policies are a few hundredths or tenths.
 EPSILONS = (0.0, 0.02, 0.05, 0.1, 0.2)
 INSTANCES = ("triangle", "star", "eight-arms", "movies", "gaussian-1", "gaussian-2")
-SAMPLER, THRESHOLD, RUNS = "top-two", "mixture", 40
+SAMPLER, THRESHOLD, RUNS = "top-two", "mixture", 30
 
 COLUMNS, MARGIN, WIDTH, HEIGHT, GAP = 3, 0.3, 2.6, 2.0, 0.75
 COLOUR, PALE = "#0072b2", "#e69f00"
