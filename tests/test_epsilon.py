@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import scipy.stats
 from typer.testing import CliRunner
 
 import simplexplore as sx
@@ -250,7 +249,9 @@ def test_commits_to_plausible_answers(family, sampler):
         engine.observe(arm, float(reward))
         arm = engine.advance()
         due = engine.run.integers[8] == engine.pulls + 1 + engine.pulls // 10
-        if step < 300 or not due:
+        if arm is None:
+            break
+        if step < 100 or not due:
             continue
         looks += 1
         rates, held = engine.run.rate, int(engine.run.integers[VERTEX])
@@ -268,18 +269,16 @@ def test_commits_to_plausible_answers(family, sampler):
 
 
 @pytest.mark.parametrize("sampler", ["ctns", "top-two"])
-@pytest.mark.parametrize(
-    "means", [[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.46, 0.5], [0.6, 0.5, 0.4, 0.52]]
-)
+@pytest.mark.parametrize("means", [[0.5, 0.5, 0.1, 0.5], [0.5, 0.49, 0.1, 0.36]], ids=str)
 def test_answers_are_good_enough(means, sampler):
-    # If wrong answers had probability delta = 0.2, so many would be seen with probability 1e-7.
+    # Three policies tie, or two nearly do; others are not good enough. The upper limit exceeds
+    # delta with probability below 1e-6 if one answer in twenty is wrong; far fewer are.
     given = problem(means=means, epsilon=0.12, delta=0.2)
-    results = sx.simulate(given, sampler=sampler, runs=300, seed=8, threshold="mixture")
-    wrong = int((~results.correct).sum())
-    assert wrong <= scipy.stats.binom.isf(1e-7, 300, 0.2)
+    results = sx.simulate(given, sampler=sampler, runs=200, seed=8, threshold="mixture")
+    assert results.is_proven
     assert not results.capped.any()
+    assert 1 - results.summary()["correct"]["low"] <= 0.2
     assert results.stopping_times.mean() < 40 * results.bound.characteristic_time
-    assert not results.bound.ties or results.is_proven
 
 
 def test_epsilon_saves_samples():
