@@ -405,8 +405,11 @@ def conic_time(
     limit: np.ndarray,
     equal: np.ndarray,
     total: np.ndarray,
+    epsilon: float = 0.0,
 ) -> float:
     """T for every family, with and without domain, by clarabel.
+
+    Alternatives are lam . direction >= epsilon for some direction; its length matters then.
 
     Eight digits for Gaussian rewards; four or more for the others, whose divergences are
     small differences of large terms.
@@ -414,7 +417,7 @@ def conic_time(
     maximise D over w and, per edge, multipliers gamma >= 0 of the half-space, alpha, beta >= 0
     of the domain's ends, subject to
 
-        D <= sum_a min_l [w_a d(mu_a, l) + s_a l] + alpha_a low - beta_a high,
+        D <= gamma epsilon + sum_a min_l [w_a d(mu_a, l) + s_a l] + alpha_a low - beta_a high,
         s_a = -gamma direction_a - alpha_a + beta_a.
 
     The inner minimum is, in closed form,
@@ -434,6 +437,7 @@ def conic_time(
             limit,
             equal,
             total,
+            epsilon / (rewards.high - rewards.low),
         )
     size = len(mu)
     program = _Program()
@@ -446,12 +450,12 @@ def conic_time(
     for a in range(size):
         program.nonnegative({w[a]: 1.0})
     # D is small where means are close: solve for it in units of a rough guess.
-    unit = _rough_information(directions, mu, rewards)
+    unit = _rough_information(directions, mu, rewards, epsilon)
     for direction in directions:
         arms = np.flatnonzero(direction)
         gamma = program.variables(1)[0]
         program.nonnegative({gamma: 1.0})
-        inner: dict[int, float] = {value: -unit}
+        inner: dict[int, float] = {value: -unit, gamma: epsilon}
         for a in arms:
             s = {gamma: -float(direction[a])}
             if rewards.domain is not None:
@@ -480,10 +484,14 @@ def conic_time(
     return 1.0 / (unit * program.maximise(value))
 
 
-def _rough_information(directions: np.ndarray, mu: np.ndarray, rewards: Rewards) -> float:
+def _rough_information(
+    directions: np.ndarray, mu: np.ndarray, rewards: Rewards, epsilon: float
+) -> float:
     """D for equal weights if rewards were Gaussian."""
     variance = rewards.variance(mu, np.arange(len(mu)))
-    return float(((directions @ mu) ** 2 / (directions**2 @ variance)).min() / (2 * len(mu)))
+    return float(
+        ((directions @ mu - epsilon) ** 2 / (directions**2 @ variance)).min() / (2 * len(mu))
+    )
 
 
 def _add(into: dict[int, float], terms: dict[int, float], factor: float = 1.0) -> None:

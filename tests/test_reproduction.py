@@ -27,6 +27,7 @@ from simplexplore.cli import app
 from simplexplore.reproduction import (
     PARTS,
     find_parts,
+    good_enough,
     hardness,
     meal,
     report,
@@ -59,6 +60,9 @@ SMALL = {
     (meal, "SECOND_MEANS"): [-0.5, 0.26, 0.5, 0.94, 0.98],
     (statements, "TWIN_RUNS"): 20,
     (statements, "TWIN_STEPS"): 500,
+    (good_enough, "INSTANCES"): ("triangle",),
+    (good_enough, "EPSILONS"): (0.0, 0.02),
+    (good_enough, "RUNS"): 5,
 }
 
 
@@ -173,7 +177,7 @@ def test_every_part_appears_with_what_it_promises(done):
     assert rows[0].startswith("instance,scenario,sampler")
 
 
-@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3ab", "allocations"])
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3ab", "allocations", "epsilon"])
 def test_texts_in_figures_stay_apart(done, name):
     numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"][name]
     with pytest.MonkeyPatch.context() as patch:

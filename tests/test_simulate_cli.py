@@ -335,7 +335,7 @@ def test_samplers_are_compiled_side_by_side(monkeypatch, capsys):
     monkeypatch.setattr(compiling, "build", lambda file, *_: modules[file.name])
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     names = ["uniform", "ctns", "cge", "oracle"]
-    compile_ahead([(name, "anytime") for name in names], sx.Gaussian(), "gk16")
+    compile_ahead([(name, "anytime") for name in names], sx.Problem(2), "gk16")
     assert capsys.readouterr().err == "compiling uniform, cge (once on this machine) ...\n"
     # The oracle is uniform's code.
     assert [args for _, *args in asked] == [
@@ -347,7 +347,7 @@ def test_samplers_are_compiled_side_by_side(monkeypatch, capsys):
     function(*arguments)  # nothing raised
     asked.clear()
     modules["ctns.py"].is_cached = False
-    compile_ahead([("uniform", "anytime"), ("ctns", "anytime")], sx.Gaussian(), "gk16")
+    compile_ahead([("uniform", "anytime"), ("ctns", "anytime")], sx.Problem(2), "gk16")
     assert asked == []  # one alone is compiled where it is needed
 
 

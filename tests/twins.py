@@ -62,6 +62,7 @@ class Law:
 
     kind: str
     variance: np.ndarray
+    offset: float = 0.0  # alternatives are v . lam <= -offset
 
     def divergence(self, a, mu, lam):
         if self.kind == "gaussian":
@@ -82,15 +83,16 @@ class Law:
         return 1 - 2 * (1 - mu) / (1 - s + root)
 
     def closest(self, v, mu, w):
-        """Closest point with v . lam <= 0, where v . mu > 0: by one multiplier gamma."""
+        """Closest point with v . lam <= -offset, where v . mu is more: by a multiplier gamma."""
         arms = np.flatnonzero(v)
         lam = mu.copy()
         if self.kind == "gaussian":
-            gamma = (v @ mu) / sum(self.variance[a] * v[a] ** 2 / w[a] for a in arms)
+            gamma = (v @ mu + self.offset) / sum(self.variance[a] * v[a] ** 2 / w[a] for a in arms)
         else:
 
             def excess(gamma):
-                return sum(v[a] * self.tilted(a, mu[a], gamma * v[a] / w[a]) for a in arms)
+                tilted = (v[a] * self.tilted(a, mu[a], gamma * v[a] / w[a]) for a in arms)
+                return self.offset + sum(tilted)
 
             low, high = 0.0, 1e-6 * float(w[arms].sum())
             top = math.inf
@@ -110,7 +112,7 @@ class Law:
     def respond(self, v, mu, w):
         """Information D(w) across an edge, and per arm; 0 if the edge does not lose."""
         d = np.zeros(len(mu))
-        if sum(v[a] * mu[a] for a in np.flatnonzero(v)) <= 0:
+        if self.offset + sum(v[a] * mu[a] for a in np.flatnonzero(v)) <= 0:
             return 0.0, d, mu.copy()
         lam = self.closest(v, mu, w)
         for a in np.flatnonzero(v):
@@ -349,12 +351,15 @@ class Twin:
         self.average = setting.inside.copy()
         self.warm = False
         # A table of our own, so that the engine's grows as it would.
-        self.table = VertexTable(engine.polytope, engine.table.vertices[0])
+        self.table = self._own_table(engine)
         self.vertex = 0
         self.weights = {}
         self.squares = np.zeros(self.size)
         self.best_arm_w = np.zeros(self.size)
         self.w = self._first_allocation(plan)
+
+    def _own_table(self, engine):
+        return VertexTable(engine.polytope, engine.table.vertices[0])
 
     def _first_allocation(self, plan):
         inside = self.rows.inside
@@ -399,7 +404,7 @@ class Twin:
                 self.target += self.rows.inside
                 return int(waiting[0])
             self.warm = True
-        self.recommend()
+        self.recommend(followed)
         evidence = self.evidence()
         if evidence.min() >= math.log((1 + math.log(self.pulls)) / self.threshold):
             return STOP
@@ -421,7 +426,7 @@ class Twin:
     def evidence(self):
         return np.array([self.law.respond(v, self.mu, self.n)[0] for v in self.edges()])
 
-    def recommend(self):
+    def recommend(self, followed):
         """Walk along the edge that gains most per unit until none does."""
         while True:
             mu, edges = self.mu, self.edges()
@@ -535,6 +540,31 @@ class Twin:
         if lag[chosen] <= lag.min() + TIE * (1 + abs(lag.min())):
             return chosen
         return int(np.argmin(lag))
+
+
+class AnswerTwin(Twin):
+    """One run with epsilon > 0, that commits to the answers the engine commits to."""
+
+    def _own_table(self, engine):
+        problem = engine.plan.problem
+        self.law.offset = problem.epsilon * float(
+            problem.rewards.to_unit(1.0) - problem.rewards.to_unit(0.0)
+        )
+        answers = engine.table.answers
+        self.answers = answers.policies
+        self.rivals = answers.policies[: len(answers.vertices)]
+
+    def edges(self):
+        """The answer less every vertex that the range of means lets be too much better."""
+        answer = self.answers[self.vertex]
+        v = [answer - x for x in self.rivals if np.abs(answer - x).max() > 1e-12]
+        v = np.where(np.abs(v) > 1e-12, v, 0.0)
+        if self.law.kind == "bernoulli":
+            v = v[np.maximum(v, 0).sum(axis=1) > self.law.offset + 1e-12]
+        return v
+
+    def recommend(self, followed):
+        self.vertex = int(followed.integers[1])
 
 
 def _pair(size, best, other):

@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .allocation import Allocation, AllocationSet, optimal_allocation
+from .answers import Answers, best_vertices
 from .errors import MeansError, NotConvergedError, SettingError
 from .geometry import Edges, Polytope
 from .information import Information
 from .problem import Problem
+from .relaxed import BestAnswer, best_answer, bracketed_answer
 from .standard_form import Vertex
 
 Array = npt.NDArray[np.float64]
@@ -94,6 +96,36 @@ class ScenarioBound:
     closest_alternative: Array | None
     binding_edges: tuple[int, ...]
     unique: bool
+
+
+@dataclass(frozen=True)
+class RelaxedBound(ScenarioBound):
+    """How hard it is to find a policy within epsilon of the best.
+
+    `characteristic_time` and `allocation` are those of `answer`. With several right answers
+    T * kl is what large samples need (delta towards 0), and `lower_bound` is that of
+    `least_time`: of every answer, mixes included. Where the vertices are too many to compare
+    with all, `relative_gap` is large: the exact time of the answer is a bracket.
+
+    Attributes
+    ----------
+    answer : (K,) array
+        The policy within epsilon of the best that takes fewest samples, of those found.
+    answer_kind : {"vertex", "mix"}
+    vertex_characteristic_time : float
+        The least among vertices, exactly: what the paper's answers can attain.
+    least_time : float
+        Proven: no answer's characteristic time is less.
+    rivals : tuple of (K,) arrays
+        Vertices whose comparisons with the answer decide its time.
+    """
+
+    answer: Array
+    answer_kind: str
+    vertex_characteristic_time: float
+    least_time: float
+    rivals: tuple[Array, ...]
+    _information: Information | None = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -201,6 +233,9 @@ class Bound:
         (8.0, 10.67)
         """
         w = _shares(allocation, self.problem.size)
+        own = self._own
+        if isinstance(own, RelaxedBound):
+            return 1.0 / float(own._information.closest(w).value.min()) if own._information else 0.0
         gaps = self._edges.gaps(self.means)
         if len(gaps) == 0:
             return 0.0
@@ -211,10 +246,12 @@ class Bound:
 
     def to_dict(self) -> dict[str, object]:
         """Plain Python numbers under the names of the command's JSON output."""
+        epsilon = self.problem.epsilon
         return {
             "arms": list(self.problem.arms),
             "family": self.problem.rewards.name,
             "delta": self.delta,
+            **({"epsilon": epsilon} if epsilon else {}),
             "means": self.means.tolist(),
             "policy": self.policy.tolist(),
             "value": self.value,
@@ -241,6 +278,7 @@ class Bound:
                     ),
                     "binding_edges": list(s.binding_edges),
                     "unique": s.unique,
+                    **_relaxed_dict(s),
                 }
                 for name, s in self.scenarios.items()
             },
@@ -256,8 +294,24 @@ class Bound:
         }
 
 
+def _relaxed_dict(scenario: ScenarioBound) -> dict[str, object]:
+    """What only problems with epsilon > 0 have."""
+    if not isinstance(scenario, RelaxedBound):
+        return {}
+    return {
+        "answer": scenario.answer.tolist(),
+        "answer_kind": scenario.answer_kind,
+        "vertex_characteristic_time": scenario.vertex_characteristic_time,
+        "least_characteristic_time": scenario.least_time,
+        "rivals": [policy.tolist() for policy in scenario.rivals],
+    }
+
+
 def lower_bound(
-    problem: Problem, means: npt.ArrayLike | None = None, delta: float | None = None
+    problem: Problem,
+    means: npt.ArrayLike | None = None,
+    delta: float | None = None,
+    epsilon: float | None = None,
 ) -> Bound:
     """Optimal policy, characteristic time and the least number of samples.
 
@@ -268,6 +322,9 @@ def lower_bound(
         The true (or guessed) mean of each arm; default: the problem's own guess.
     delta : float, optional
         Error probability; default: the problem's.
+    epsilon : float, optional
+        How much less than the best is good enough; default: the problem's. With epsilon > 0
+        the scenarios are `RelaxedBound`, and all vertices are compared, not only neighbours.
 
     Examples
     --------
@@ -285,16 +342,29 @@ def lower_bound(
         )
     mu = problem.check_means(means)
     delta = problem.delta if delta is None else problem.replace(delta=delta).delta
+    if epsilon is not None:
+        problem = problem.replace(epsilon=epsilon)
     polytope = Polytope(problem)
     vertex = polytope.optimal_vertex(mu)
     edges = polytope.edges(vertex)
     gaps = edges.gaps(mu)
     tied = polytope.tied_vertices(vertex, mu) if (gaps == 0).any() else []
     kl = binary_kl(delta)
-    scenarios = {
-        name: _scenario(problem, edges, gaps, mu, _allocation_set(polytope, name), kl)
-        for name in SCENARIOS
-    }
+    allowed = {name: _allocation_set(polytope, name) for name in SCENARIOS}
+    scenarios: dict[str, ScenarioBound]
+    if problem.epsilon and len(edges):
+        known, complete = best_vertices(polytope, mu)
+        answers = Answers(polytope, problem.epsilon, known)
+        solve = best_answer if complete else bracketed_answer
+        best = {name: solve(answers, mu, allowed[name]) for name in SCENARIOS}
+        for found in best.values():
+            if complete and found.relative_gap > WORST_GAP:
+                raise _uncertified(found.time, found.relative_gap)
+        scenarios = {name: _relaxed(found, kl) for name, found in best.items()}
+    else:
+        scenarios = {
+            name: _scenario(problem, edges, gaps, mu, allowed[name], kl) for name in SCENARIOS
+        }
     return Bound(
         problem=problem,
         means=mu,
@@ -367,15 +437,36 @@ def _scenario(
     )
 
 
+def _relaxed(best: BestAnswer, kl: float) -> RelaxedBound:
+    return RelaxedBound(
+        characteristic_time=best.time,
+        allocation=best.allocation,
+        lower_bound=best.least_time * kl,
+        relative_gap=best.relative_gap,
+        closest_alternative=best.closest_alternative,
+        binding_edges=(),
+        unique=best.unique,
+        answer=best.policy,
+        answer_kind=best.kind,
+        vertex_characteristic_time=best.vertex_time,
+        least_time=best.least_time,
+        rivals=best.rivals,
+        _information=best.information,
+    )
+
+
 def _certified(allocation: Allocation) -> Allocation:
     if not (allocation.characteristic_time > 0 and allocation.relative_gap <= WORST_GAP):
-        raise NotConvergedError(
-            "the characteristic time could not be certified: the solver reached "
-            f"{allocation.characteristic_time:g} with a relative gap of "
-            f"{allocation.relative_gap:.1g}. The gaps between policies may differ by too many "
-            "orders of magnitude."
-        )
+        raise _uncertified(allocation.characteristic_time, allocation.relative_gap)
     return allocation
+
+
+def _uncertified(time: float, gap: float) -> NotConvergedError:
+    return NotConvergedError(
+        f"the characteristic time could not be certified: the solver reached {time:g} with a "
+        f"relative gap of {gap:.1g}. The gaps between policies may differ by too many orders of "
+        "magnitude."
+    )
 
 
 def _unconstrained(problem: Problem, mu: Array, kl: float) -> Unconstrained:

@@ -81,6 +81,17 @@ Delta = Annotated[
 ]
 
 
+Epsilon = Annotated[
+    float | None,
+    typer.Option(
+        metavar="E",
+        show_default=False,
+        help="How much less than the best is good enough, in the unit of rewards, instead of the "
+        "file's.",
+    ),
+]
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"simplexplore {__version__}")
@@ -104,6 +115,7 @@ def bound(
     file: ProblemFile,
     means: Means = None,
     delta: Delta = None,
+    epsilon: Epsilon = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -118,7 +130,7 @@ def bound(
 
         check_plot_path(plot)
     problem = Problem.from_file(file)
-    result = lower_bound(problem, given, delta)
+    result = lower_bound(problem, given, delta, epsilon)
     if plot is not None:
         plot_bound(result, plot)
     if as_json:
@@ -155,6 +167,7 @@ def simulate(
     ] = None,
     means: Means = None,
     delta: Delta = None,
+    epsilon: Epsilon = None,
     threshold: Annotated[
         str,
         typer.Option(
@@ -208,6 +221,8 @@ def simulate(
     if out is not None:
         check_results_folder(out)
     problem = Problem.from_file(file)
+    if epsilon is not None:
+        problem = problem.replace(epsilon=epsilon)
     jobs = [(name, place) for place in _scenarios(scenario, problem) for name in names]
     results = _simulate_all(
         problem,
@@ -289,7 +304,7 @@ def _simulate_all(
 
     rule = settings.get("threshold", "gk16")
     if len(dict(jobs)) > 1 and _is_sound(problem, runs, settings):
-        compile_ahead(jobs, problem.rewards, rule)
+        compile_ahead(jobs, problem, rule)
     results: list[Results] = []
     with _progress() as bars:
         for number, (name, scenario) in enumerate(jobs, 1):
@@ -327,7 +342,7 @@ def _is_sound(problem: "Problem", runs: int, settings: dict[str, Any]) -> bool:
         all(count is None or count >= 1 for count in counts)
         and settings.get("seed", 0) >= 0
         and settings.get("tracking") in (None, *TRACKINGS)
-        and not (bound.ties and settings.get("max_steps") is None)
+        and not (bound.ties and not problem.epsilon and settings.get("max_steps") is None)
     )
 
 

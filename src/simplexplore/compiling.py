@@ -14,7 +14,7 @@ from multiprocessing import get_context
 
 from .engine import Engine, Plan, streams
 from .errors import SettingError
-from .families import Bernoulli, Family, Gaussian
+from .families import Bernoulli, Gaussian
 from .kernels.build import Kernels, build
 from .problem import Problem
 from .samplers import find_sampler
@@ -24,18 +24,20 @@ from .stopping import find_threshold
 MAX_PROCESSES = 4
 
 
-def compile_ahead(jobs: Sequence[tuple[str, str]], rewards: Family, threshold: str) -> None:
+def compile_ahead(jobs: Sequence[tuple[str, str]], problem: Problem, threshold: str) -> None:
     """Compile what several (sampler, scenario) need and the cache lacks, side by side.
 
     Numba compiles one function at a time in each process. What does not compile is left for
     the run that needs it to complain about.
     """
-    closed_form = isinstance(rewards, Gaussian) and rewards.domain is None
+    closed_form = isinstance(problem.rewards, Gaussian) and problem.rewards.domain is None
+    answers = "sticking" if problem.epsilon else "walking"
     rule = find_threshold(threshold)
     missing: dict[Kernels, tuple[str, str]] = {}
     for name, scenario in jobs:
         file = find_sampler(name).in_scenario(scenario).file
-        module = build(file, "gaussian" if closed_form else "convex", rule.file, rule.function)
+        family = "gaussian" if closed_form else "convex"
+        module = build(file, family, rule.file, rule.function, answers)
         if not module.is_cached:
             missing.setdefault(module, (name, scenario))
     if len(missing) < 2 or (os.cpu_count() or 1) < 2:
@@ -48,7 +50,7 @@ def compile_ahead(jobs: Sequence[tuple[str, str]], rewards: Family, threshold: s
     quietly = (signal.SIGINT, signal.SIG_DFL)
     with ProcessPoolExecutor(count, get_context("spawn"), signal.signal, quietly) as pool:
         made = [
-            pool.submit(_compile, name, scenario, closed_form, threshold)
+            pool.submit(_compile, name, scenario, closed_form, threshold, problem.epsilon)
             for name, scenario in missing.values()
         ]
         for module, future in zip(missing, made, strict=True):
@@ -57,10 +59,12 @@ def compile_ahead(jobs: Sequence[tuple[str, str]], rewards: Family, threshold: s
                 module.is_cached = True
 
 
-def _compile(sampler: str, scenario: str, closed_form: bool, threshold: str) -> None:
+def _compile(
+    sampler: str, scenario: str, closed_form: bool, threshold: str, epsilon: float
+) -> None:
     """Fill the cache: two steps on the smallest problem there is."""
     chosen = find_sampler(sampler)
-    problem = Problem(2, rewards=Gaussian() if closed_form else Bernoulli())
+    problem = Problem(2, rewards=Gaussian() if closed_form else Bernoulli(), epsilon=epsilon)
     plan = Plan(
         problem=problem,
         sampler=chosen,

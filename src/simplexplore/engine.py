@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from .answers import Answers
 from .errors import ProblemError, SettingError
 from .families import Gaussian
 from .geometry import Polytope
@@ -42,7 +43,7 @@ from .kernels.records import (
 from .problem import Problem
 from .samplers import TRACKINGS, Sampler
 from .stopping import Threshold, kk21_levels
-from .vertices import VertexTable, best_arm_table, empty_table
+from .vertices import AnswerTable, VertexTable, best_arm_table, empty_table
 
 Array = npt.NDArray[np.float64]
 
@@ -91,8 +92,8 @@ class Engine:
 
     Attributes
     ----------
-    table : VertexTable
-        Policies met so far; number 0 is where a run starts.
+    table : VertexTable or AnswerTable
+        Policies met so far, or all answers within epsilon; number 0 is where a run starts.
     pending : (K,) array
         Pulls in flight by arm (live studies).
     is_enough : bool
@@ -108,15 +109,20 @@ class Engine:
                 "only one policy satisfies the constraints, so there is nothing to explore; "
                 "'simplexplore bound' shows it."
             )
-        size = problem.size
-        # The start must not depend on any means: maximise nothing.
-        self.table = VertexTable(self.polytope, self.polytope.optimal_vertex(np.zeros(size)))
+        self.table: VertexTable | AnswerTable
+        if problem.epsilon:
+            self.table = AnswerTable(Answers(self.polytope, problem.epsilon))
+        else:
+            # The start must not depend on any means: maximise nothing.
+            start = self.polytope.optimal_vertex(np.zeros(problem.size))
+            self.table = VertexTable(self.polytope, start)
         self._sampler = plan.sampler.in_scenario(plan.scenario)
         self._module = build(
             self._sampler.file,
             "gaussian" if self._closed_form else "convex",
             plan.threshold.file,
             plan.threshold.function,
+            "sticking" if problem.epsilon else "walking",
         )
         self._setting = self._make_setting()
         self._forget_growth()
@@ -126,7 +132,7 @@ class Engine:
         other = object.__new__(Engine)
         other.plan, other.polytope = self.plan, self.polytope
         other._sampler, other._module = self._sampler, self._module
-        other.table = VertexTable(self.polytope, self.table.vertices[0])
+        other.table = self.table.fresh()
         pairs = self._setting.pairs
         other._setting = self._setting._replace(pairs=pairs._replace(root=pairs.root.copy()))
         other._forget_growth()
@@ -148,7 +154,7 @@ class Engine:
         if plan.threshold.function in ("kk21", "mixture"):
             log_union += self.table.union_size()[0]
         if plan.threshold.function == "kk21":
-            largest = len(polytope.form.rows) + 2
+            largest = size if problem.epsilon else len(polytope.form.rows) + 2
             levels = kk21_levels("gaussian" if self._closed_form else "other", log_union, largest)
         moving = np.ones(size, dtype=bool)
         moving[list(polytope.forced_arms)] = False
@@ -244,13 +250,15 @@ class Engine:
             time=np.zeros(0),
             gradient=np.zeros(0),
             scale=np.zeros(1),
-            integers=np.zeros(8, dtype=np.int64),
+            rate=np.zeros(len(self.table.answers) if isinstance(self.table, AnswerTable) else 0),
+            integers=np.zeros(9, dtype=np.int64),
             rewards=np.zeros(4, dtype=np.uint64),
             choices=np.zeros(4, dtype=np.uint64),
         )
         memory = Memory(
             arms=np.zeros((sampler.arm_vectors, setting.size)),
-            edges=np.zeros((sampler.edge_vectors, 0)),
+            # The last one is for the weights of answers' comparisons (kernels/sticking.py).
+            edges=np.zeros((sampler.edge_vectors + bool(self.plan.problem.epsilon), 0)),
             rows=np.zeros((5, rows)),
             scratch=np.zeros((4, setting.size)),
             system=np.zeros((rows, rows)),
@@ -333,7 +341,7 @@ class Engine:
     @property
     def policy(self) -> Array:
         """The recommended policy."""
-        return self.table.vertices[int(self.run.integers[VERTEX])].policy
+        return self.table.policy(int(self.run.integers[VERTEX]))
 
     @property
     def pulls(self) -> int:
@@ -438,8 +446,8 @@ class Engine:
         noise: Array,
         seeds: npt.NDArray[np.uint64],
         max_steps: int,
-    ) -> tuple[npt.NDArray[np.int64], list[frozenset[int]], Array]:
-        """Complete runs: pulls (negative if capped), recommended vertices, counts."""
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
+        """Complete runs: pulls (negative if capped), recommended vertices or answers, counts."""
         count = len(seeds)
         progress = np.array([0, 0, 0], dtype=np.int64)
         pulls = np.zeros(count, dtype=np.int64)
@@ -465,7 +473,7 @@ class Engine:
                 assert status in (GO_ON, STOPPED)
                 break
             self._grow()
-        return pulls, [self.table.vertices[int(v)].zero for v in vertices], counts
+        return pulls, vertices, counts
 
 
 def whole_number(value: object, name: str, least: int) -> None:

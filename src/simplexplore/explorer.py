@@ -24,7 +24,7 @@ class Explorer:
     problem : Problem
     sampler : str
         One of `simplexplore.SAMPLERS` (not the oracle), or the path of a sampler file.
-    delta, scenario
+    delta, epsilon, scenario
         Default: the problem's.
     threshold : str
         ``"mixture"`` keeps delta as a promise for every family here.
@@ -58,6 +58,7 @@ class Explorer:
         sampler: str = "ctns",
         *,
         delta: float | None = None,
+        epsilon: float | None = None,
         scenario: str | None = None,
         threshold: str = "mixture",
         tracking: str | None = None,
@@ -65,6 +66,8 @@ class Explorer:
     ) -> None:
         if delta is not None:
             problem = problem.replace(delta=delta)
+        if epsilon is not None:
+            problem = problem.replace(epsilon=epsilon)
         if scenario is not None:
             problem = problem.replace(scenario=scenario)
         whole_number(seed, "seed", 0)
@@ -132,5 +135,8 @@ class Explorer:
 
     @property
     def policy(self) -> Array | None:
-        """The best policy at the empirical means; None until every arm has a reward."""
+        """The best policy at the empirical means; None until every arm has a reward.
+
+        With epsilon > 0 it is the answer that the run is committed to.
+        """
         return self._engine.policy.copy() if self._engine.is_warm else None

@@ -7,8 +7,9 @@ small cone. No combination of constraints is ever enumerated.
 
 from __future__ import annotations
 
+import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -212,6 +213,26 @@ class Polytope:
         positive = [a for a, x in arms.items() if x + step * direction.get(a, 0) > 0]
         positive += [self.size + i for i, (room, change) in slacks.items() if room > step * change]
         return form.vertex(form.basis_of(positive))
+
+    def ranked_vertices(self, means: npt.ArrayLike) -> Iterator[tuple[Vertex, int]]:
+        """All vertices, the most rewarding first, each with how many have been met by then.
+
+        From every vertex edges that gain lead to the optimum, so each is met, going back along
+        them, after all that lie above it.
+        """
+        mu = np.asarray(means, dtype=float)
+        start = self.canonical(self.optimal_vertex(mu))
+        met = {start.zero}
+        waiting = [(-float(mu @ start.policy), 0, start)]
+        while waiting:
+            _, _, here = heapq.heappop(waiting)
+            edges = self.edges(here)
+            for e in range(len(edges)):
+                other = self.adjacent(here, edges, e)
+                if other.zero not in met:
+                    heapq.heappush(waiting, (-float(mu @ other.policy), len(met), other))
+                    met.add(other.zero)
+            yield here, len(met)
 
     def tied_vertices(self, vertex: Vertex, means: Array) -> list[Vertex]:
         """Other optimal vertices, reached along edges that lose nothing (the first few)."""

@@ -125,9 +125,9 @@ def bound_figure(bound: Bound) -> Figure:
     _draw_arms(page, bound, shown, left, top, names_width)
     _draw_constraints(page, constraints, left, top + arms_height + GUTTER, arms_width)
     if with_triangle:
-        _draw_edges(page, edges, left, top + stack + GUTTER, arms_width)
+        _draw_edges(page, bound, edges, left, top + stack + GUTTER, arms_width)
     else:
-        _draw_edges(page, edges, left + arms_width + GUTTER, top, SIDE_WIDTH)
+        _draw_edges(page, bound, edges, left + arms_width + GUTTER, top, SIDE_WIDTH)
     for i, line in enumerate(remark_lines):
         page.write(MARGIN, bottom + LINE * i, line, size=SMALL, color=DIM)
     return page.figure
@@ -287,9 +287,13 @@ def _fitting_move(page: Page, edge: Edge, arms: Sequence[str], width: float) -> 
     return lines
 
 
-def _draw_edges(page: Page, rows: list[_EdgeRow], left: float, top: float, width: float) -> None:
+def _draw_edges(
+    page: Page, bound: Bound, rows: list[_EdgeRow], left: float, top: float, width: float
+) -> None:
     """Draw how hard each neighbouring policy is to rule out by itself."""
     note = "samples each would take alone; pale: settled along the way"
+    if bound.problem.epsilon:
+        note = "for the best mix itself (epsilon 0): samples each would take alone"
     if not rows:
         note = "none: only one mix is allowed"
     page.heading(left, top, "Which comparisons are hard", note, width)

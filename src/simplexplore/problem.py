@@ -42,7 +42,7 @@ Constraints: TypeAlias = (
 
 SCENARIOS = ("end-of-time", "anytime")
 
-_SETTINGS = ("arms", "means", "delta", "scenario")
+_SETTINGS = ("arms", "means", "delta", "epsilon", "scenario")
 _TABLES = ("rewards", "groups", "constraints")
 _BOUNDS = ("upper", "lower", "equal")
 _MATRIX_KEYS = ("matrix", *_BOUNDS, "names")
@@ -84,6 +84,9 @@ class Problem:
         Names that stand for sums of arms in constraints.
     means : array_like, shape (K,), optional
         A guess of the means.
+    epsilon : float
+        A policy that earns up to this much less than the best is good enough; 0 asks for the
+        best itself.
 
     Attributes
     ----------
@@ -112,6 +115,7 @@ class Problem:
     delta: float
     groups: Mapping[str, tuple[str, ...]]
     means: Array | None
+    epsilon: float
     names: tuple[str, ...]
     matrix: Array
     lower: Array
@@ -126,6 +130,7 @@ class Problem:
         delta: float = 0.1,
         groups: Mapping[str, Sequence[str]] | None = None,
         means: npt.ArrayLike | None = None,
+        epsilon: float = 0.0,
     ) -> None:
         checked_arms = _check_arms(arms)
         checked_groups = _check_groups({} if groups is None else groups, checked_arms)
@@ -145,6 +150,7 @@ class Problem:
         put("scenario", _check_scenario(scenario))
         put("delta", _check_delta(delta))
         put("means", None if means is None else self.check_means(means))
+        put("epsilon", _check_epsilon(epsilon))
 
     @property
     def size(self) -> int:
@@ -161,6 +167,7 @@ class Problem:
             "delta": self.delta,
             "groups": dict(self.groups),
             "means": None if self.means is None else tuple(self.means.tolist()),
+            "epsilon": self.epsilon,
         }
 
     def __eq__(self, other: object) -> bool:
@@ -178,7 +185,8 @@ class Problem:
     def __repr__(self) -> str:
         return (
             f"<Problem: {_count(self.size, 'arm')}, {_count(len(self.names), 'constraint')}, "
-            f"{self.rewards.name} rewards, {self.scenario}, delta {self.delta:g}>"
+            f"{self.rewards.name} rewards, {self.scenario}, delta {self.delta:g}"
+            f"{f', epsilon {self.epsilon:g}' if self.epsilon else ''}>"
         )
 
     def replace(self, **changes: Any) -> Problem:
@@ -295,7 +303,10 @@ class Problem:
         top: dict[str, object] = {"arms": self.arms}
         if self.means is not None:
             top["means"] = self.means.tolist()
-        top |= {"delta": self.delta, "scenario": self.scenario}
+        top["delta"] = self.delta
+        if self.epsilon:
+            top["epsilon"] = self.epsilon
+        top["scenario"] = self.scenario
         parameters = {key: getattr(self.rewards, key) for key in _parameters(self.rewards)}
         tables: dict[str, Mapping[str, object]] = {
             "rewards": {"family": self.rewards.name} | parameters,
@@ -562,6 +573,15 @@ def _check_delta(delta: object) -> float:
     if not 0 < number < 1:
         raise ProblemError(f"delta must lie strictly between 0 and 1; got {number:g}.")
     return number
+
+
+def _check_epsilon(epsilon: object) -> float:
+    number = _number(epsilon, "epsilon")
+    if not 0 <= number < math.inf:
+        raise ProblemError(
+            f"epsilon must be 0 or a positive number, in the unit of rewards; got {number:g}."
+        )
+    return number + 0.0  # no negative zero
 
 
 def _parse_toml(text: str, source: str) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Results:
     capped : (n,) array of bool
         Whether `max_steps` ended it.
     correct : (n,) array of bool
-        Whether it recommended the optimal vertex.
+        Whether it recommended an optimal policy, or one within epsilon of it; decided exactly.
     pulls : (n, K) array
         Samples of each arm.
     seconds : float
@@ -139,6 +139,7 @@ class Results:
             "threshold": self.plan.threshold.name,
             "proven": self.is_proven,
             "delta": self.plan.delta,
+            **({"epsilon": self.plan.problem.epsilon} if self.plan.problem.epsilon else {}),
             "family": self.plan.problem.rewards.name,
             "runs": self.runs,
             "runs_asked": self.runs_asked,

@@ -55,6 +55,7 @@ def simulate(
     sampler: str = "ctns",
     *,
     delta: float | None = None,
+    epsilon: float | None = None,
     runs: int = 100,
     seed: int = 0,
     scenario: str | None = None,
@@ -74,7 +75,7 @@ def simulate(
         True means; default: the problem's own guess.
     sampler : str
         One of `simplexplore.SAMPLERS`, or the path of a sampler file.
-    delta, scenario
+    delta, epsilon, scenario
         Default: the problem's.
     threshold : str
         One of `simplexplore.THRESHOLDS`, or the path of a threshold file. ``"gk16"`` compares
@@ -105,8 +106,10 @@ def simulate(
     rule = find_threshold(threshold)
     if scenario is not None:
         problem = problem.replace(scenario=scenario)
+    if epsilon is not None:
+        problem = problem.replace(epsilon=epsilon)
     bound = lower_bound(problem, means, delta)
-    if bound.ties and max_steps is None:
+    if bound.ties and not problem.epsilon and max_steps is None:
         raise SettingError(_tied(bound))
     plan = Plan(
         problem=problem,
@@ -153,11 +156,6 @@ def _run_blocks(
 ) -> list[_Block]:
     first = Engine(plan)
     first.announce()
-    # Policies are compared by their active sets; every tied one is a right answer.
-    best = first.polytope.optimal_vertex(bound.means)
-    right = {best.zero}
-    if bound.ties:
-        right |= {other.zero for other in first.polytope.tied_vertices(best, bound.means)}
     idle: SimpleQueue[Engine] = SimpleQueue()
     idle.put(first)
 
@@ -171,8 +169,9 @@ def _run_blocks(
             bound.means, noise, streams(seed, range(start, stop)), max_steps
         )
         seconds = time.perf_counter() - began
+        right = np.isin(vertices, list(engine.table.right_answers(bound.means)))
         idle.put(engine)
-        return _Block(start, pulls, np.array([v in right for v in vertices]), counts, seconds)
+        return _Block(start, pulls, right, counts, seconds)
 
     # Two steps of a first run compile everything; run 0 then says how long a run takes.
     first.simulate(bound.means, noise, streams(seed, range(1)), 2)
@@ -241,5 +240,6 @@ def _tied(bound: Bound) -> str:
     policies = "\n".join(f"  {written(policy)}" for policy in (bound.policy, *bound.ties))
     return (
         f"the optimum is not unique, so no number of samples finds it. These policies tie:\n"
-        f"{policies}\nGive max_steps (--max-steps) to simulate all the same."
+        f"{policies}\nGive epsilon > 0 (--epsilon), with which one of them is good enough, or "
+        "max_steps (--max-steps) to simulate all the same."
     )

@@ -23,6 +23,7 @@ from .words import (
     prominent_arms,
     ratio,
     recommended,
+    relaxed,
     sampler_labels,
     share,
     shorten,
@@ -67,7 +68,7 @@ def print_bound(bound: Bound, console: Console) -> None:
     console.print(headline(bound), style="bold")
     if problem.names:
         _print_limited(console, _constraints(bound), len(problem.names), "with more slack")
-    if bound.edges:
+    if bound.edges and relaxed(bound) is None:
         _print_limited(console, _comparisons(bound), len(bound.edges), "that are easier")
         console.print(
             f"decides: the bound hinges on it ({problem.scenario}); the rest is settled along the "

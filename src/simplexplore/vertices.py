@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .answers import Answers
 from .geometry import Edges, Polytope
 from .kernels.records import Table
 from .standard_form import Vertex
@@ -66,6 +67,20 @@ class VertexTable:
             self._buffers.following[edge] = following
         return following
 
+    def fresh(self) -> VertexTable:
+        """Another table with the same start: for another thread."""
+        return VertexTable(self.polytope, self.vertices[0])
+
+    def policy(self, number: int) -> Array:
+        """A vertex's policy."""
+        return self.vertices[number].policy
+
+    def right_answers(self, means: Array) -> set[int]:
+        """Numbers of the optimal vertices met so far; every tied one is right."""
+        best = self.polytope.optimal_vertex(means)
+        right = [best, *self.polytope.tied_vertices(best, means)]
+        return {self._number[v.zero] for v in right if v.zero in self._number}
+
     def explore(self, limit: int | None = None) -> bool:
         """Add all vertices; False if there are more than the limit."""
         limit = MAX_COUNTED // self.polytope.size if limit is None else limit
@@ -102,6 +117,47 @@ class VertexTable:
         return self._buffers.table()
 
 
+class AnswerTable:
+    """All answers to a problem with epsilon > 0, in the same form; it never grows."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        buffers = _Buffers(answers.polytope.size)
+        rewards = answers.polytope.problem.rewards
+        unit = float(rewards.to_unit(answers.epsilon) - rewards.to_unit(0.0))
+        for number in range(len(answers)):
+            edges = answers.comparisons(number).edges
+            buffers.append(edges.index, -edges.value, unit)
+        self._table = buffers.table()
+
+    def fresh(self) -> AnswerTable:
+        """The same for another thread: nothing that changes is shared."""
+        other = object.__new__(AnswerTable)
+        other.answers = self.answers
+        other._table = self._table._replace(root=np.zeros_like(self._table.root))
+        return other
+
+    def policy(self, number: int) -> Array:
+        """An answer."""
+        return np.asarray(self.answers.policies[number])
+
+    def right_answers(self, means: Array) -> set[int]:
+        """Numbers of the answers that are good enough, exactly."""
+        return set(self.answers.good(means))
+
+    def follow(self, edge: int) -> int:
+        """All answers are known; comparisons lead nowhere."""
+        raise AssertionError("an answer's comparison was followed")
+
+    def union_size(self) -> tuple[float, bool]:
+        """log M for the union bound, and whether it was counted: always."""
+        return math.log(self.answers.union), True
+
+    def arrays(self) -> Table:
+        """The table for compiled code."""
+        return self._table
+
+
 def best_arm_table(size: int) -> Table:
     """The simplex: vertex a is arm a alone, its edges lead to the other arms."""
     buffers = _Buffers(size)
@@ -134,6 +190,7 @@ class _Buffers:
         self.first_entry = np.zeros(1, dtype=np.int64)
         self.arm = np.zeros(0, dtype=np.int64)
         self.v = np.zeros(0)
+        self.offset = np.zeros(0)
         self.following = np.zeros(0, dtype=np.int64)
         self.first_column = np.zeros((1, size + 1), dtype=np.int64)
         self.column_edge = np.zeros(0, dtype=np.int64)
@@ -159,12 +216,13 @@ class _Buffers:
         self.first_entry = grown(self.first_entry, edges + 1)
         self.following = grown(self.following, edges, -1)
         self.root = grown(self.root, edges)
+        self.offset = grown(self.offset, edges)
         self.arm, self.v = grown(self.arm, entries), grown(self.v, entries)
         self.column_edge = grown(self.column_edge, entries)
         self.column_v = grown(self.column_v, entries)
 
-    def append(self, arm_rows: Indices, v_rows: Array) -> None:
-        """Add a vertex: its edges by edge, and the same by arm."""
+    def append(self, arm_rows: Indices, v_rows: Array, offset: float = 0.0) -> None:
+        """Add a vertex or an answer: its edges by edge, and the same by arm."""
         used = v_rows != 0
         counts = used.sum(axis=1)
         arms, v = arm_rows[used], v_rows[used]
@@ -172,6 +230,7 @@ class _Buffers:
         self._reserve(self.vertices + 1, edges, entries)
         self.first_edge[self.vertices + 1] = edges
         self.first_entry[self.edges + 1 : edges + 1] = self.entries + np.cumsum(counts)
+        self.offset[self.edges : edges] = offset
         self.arm[self.entries : entries] = arms
         self.v[self.entries : entries] = v
         local = np.repeat(np.arange(len(arm_rows)), counts)
@@ -189,6 +248,7 @@ class _Buffers:
                 first_entry=self.first_entry,
                 arm=self.arm,
                 v=self.v,
+                offset=self.offset,
                 following=self.following,
                 first_column=self.first_column,
                 column_edge=self.column_edge,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from .bound import RelaxedBound, binary_kl
 from .information import Information
 
 if TYPE_CHECKING:
@@ -210,7 +211,9 @@ def title(bound: Bound, limit: int = 6) -> str:
 
 
 def headline(bound: Bound) -> str:
-    """Say in one sentence what it takes to find the best mix."""
+    """Say in one sentence what it takes to find the best mix, or one that is good enough."""
+    if bound.problem.epsilon and bound.edges:
+        return _relaxed_headline(bound)
     if bound.ties:
         return "Several mixes are equally good: no number of samples can tell which is best."
     if not bound.edges:
@@ -222,6 +225,25 @@ def headline(bound: Bound) -> str:
         f"At least {number(bound.samples)} samples on average to find it with confidence "
         f"{confidence} ({bound.problem.scenario})."
     )
+
+
+def _relaxed_headline(bound: Bound) -> str:
+    own = relaxed(bound)
+    assert own is not None
+    good_enough = f"a mix within {number(bound.problem.epsilon)} of it"
+    if own.characteristic_time == 0:
+        return f"Any means leave {policy_in_words(own.answer, bound.problem.arms)} good enough."
+    samples = number(own.characteristic_time * binary_kl(bound.delta))
+    return (
+        f"About {samples} samples to find {good_enough} with confidence {1 - bound.delta:.10g} "
+        f"({bound.problem.scenario}), at least {number(own.lower_bound)}."
+    )
+
+
+def relaxed(bound: Bound) -> RelaxedBound | None:
+    """What there is to say about answers within epsilon, in the problem's scenario."""
+    own = bound.scenarios[bound.problem.scenario]
+    return own if isinstance(own, RelaxedBound) else None
 
 
 def policy_in_words(policy: Array, arms: Sequence[str], limit: int = 6) -> str:
@@ -247,6 +269,15 @@ def notes(bound: Bound) -> list[str]:
     """What else a reader should know, as sentences."""
     arms = bound.problem.arms
     remarks = []
+    if (own := relaxed(bound)) is not None:
+        rivals = "; ".join(policy_in_words(policy, arms) for policy in own.rivals[:4])
+        remarks.append(
+            f"Quickest to be sure of within {number(bound.problem.epsilon)}: "
+            f"{policy_in_words(own.answer, arms)}; hardest to tell from: {rivals or 'nothing'}."
+        )
+        if own.answer_kind == "mix":
+            time = own.vertex_characteristic_time / own.characteristic_time
+            remarks.append(f"The best vertex of the feasible set takes {time:.3g} times as long.")
     if bound.ties:
         tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
         more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""
@@ -317,7 +348,8 @@ def circumstances(results: Sequence[Results]) -> str:
     return (
         f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
         f"{problem.rewards.name} rewards{'' if first.noise is None else ' (noise not as told)'}, "
-        f"delta {plan.delta:g}, threshold {plan.threshold.name}, "
+        f"delta {plan.delta:g}, {f'epsilon {problem.epsilon:g}, ' if problem.epsilon else ''}"
+        f"threshold {plan.threshold.name}, "
         f"{shown} {'run' if runs == [1] else 'runs'}"
         f"{' each' if len(results) > 1 else ''}, "
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds[:5]))}"

@@ -44,9 +44,9 @@ _OPTIONS = 'error_model="numpy", _nrt=False'
 _INNER = f"{_OPTIONS}, no_cpython_wrapper=True, no_cfunc_wrapper=True"
 # Inlined are all but these, which are long and called from several places.
 _CALLED = {
-    "gaussian": ("maximin", "answer_within_rows", "project_within_rows", "climb"),
+    "gaussian": ("balance", "answer_within_rows", "project_within_rows", "climb"),
     "convex": (
-        "maximin",
+        "balance",
         "answer_within_rows",
         "project_within_rows",
         "climb",
@@ -57,6 +57,7 @@ _CALLED = {
         "poisson",
     ),
 }
+_CALLED_BY_ANSWERS = {"walking": (), "sticking": ("recommend",)}
 _ENTRIES = (
     "simulate_runs",
     "begin_run",
@@ -108,20 +109,22 @@ def _is_private_setup(node: ast.stmt) -> bool:
     return any(name in ("LAYER", "RATIO", "_TAIL", "_AREA") for name in names)
 
 
-def generated_text(sampler: Path, family: str, threshold: Path | None, reached: str) -> str:
-    """The whole module as text."""
+def generated_text(
+    sampler: Path, family: str, threshold: Path | None, reached: str, answers: str = "walking"
+) -> str:
+    """The whole module as text; `answers` says how a run finds its recommendation."""
     files = [HERE / "rng.py", HERE / f"{family}.py", HERE / "linear.py", HERE / "maximin.py"]
     files += [HERE / "projection.py", HERE / "tracking.py", HERE / "thresholds.py"]
     files += [threshold] if threshold else []
     files += [sampler]
     parts = [_HEADER, *(_functions(file) for file in files)]
     parts.append(f"reached = {reached}")
-    parts += [_functions(HERE / "episode.py"), _functions(HERE / "live.py")]
+    parts += [_functions(HERE / f"{name}.py") for name in (answers, "episode", "live")]
     text = "\n\n".join(parts)
     for entry in _ENTRIES:
         head = f"@njit(cache=True, nogil=True, {_OPTIONS})"
         text = text.replace(f"@njit\ndef {entry}(", f"{head}\ndef {entry}(")
-    for name in _CALLED[family]:
+    for name in (*_CALLED[family], *_CALLED_BY_ANSWERS[answers]):
         options = _OPTIONS if name == "project_within_rows" else _INNER  # the engine calls it too
         text = text.replace(f"@njit\ndef {name}(", f"@njit({options})\ndef {name}(")
     text = text.replace("@njit\n", f"@njit({_INNER}, forceinline=True)\n")
@@ -144,9 +147,11 @@ class Kernels(Protocol):
     def project_within_rows(self, *records: Any) -> bool: ...
 
 
-def build(sampler: Path, family: str, threshold: Path | None, reached: str) -> Kernels:
+def build(
+    sampler: Path, family: str, threshold: Path | None, reached: str, answers: str = "walking"
+) -> Kernels:
     """The compiled functions for a run, from the files as they are now."""
-    return _imported(generated_text(sampler, family, threshold, reached))
+    return _imported(generated_text(sampler, family, threshold, reached, answers))
 
 
 @cache

@@ -77,7 +77,7 @@ def divergence(setting, arm, mu, lam):
 
 @njit
 def multiplier(setting, table, run, edge, gap, w):
-    """gamma with v . lam(gamma v / w) = 0, by Newton's method inside a bracket."""
+    """gamma with v . lam(gamma v / w) + offset = 0, by Newton's method inside a bracket."""
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
     weight = 0.0
     low = 0.0
@@ -98,7 +98,7 @@ def multiplier(setting, table, run, edge, gap, w):
         if not gamma < high:
             gamma = 0.5 * high
     for _ in range(200):
-        excess = 0.0
+        excess = table.offset[edge]
         steep = 0.0
         for k in range(first, last):
             a = table.arm[k]
@@ -129,7 +129,7 @@ def respond(setting, table, run, edge, base, w):
     The gradient of entry k lies at run.gradient[k - base].
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    gap = 0.0
+    gap = table.offset[edge]
     for k in range(first, last):
         gap += table.v[k] * run.clipped[table.arm[k]]
     if gap <= 0.0:
@@ -153,7 +153,7 @@ def evaluate(setting, table, run, e):
     """Recompute gap and statistic of one edge of the vertex."""
     vertex = run.integers[VERTEX]
     edge = table.first_edge[vertex] + e
-    gap = 0.0
+    gap = table.offset[edge]
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         gap += table.v[k] * run.clipped[table.arm[k]]
     run.gap[e] = gap

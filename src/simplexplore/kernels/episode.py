@@ -17,7 +17,6 @@ from .records import (
     ARM,
     CAPPED,
     GO_ON,
-    MISSING_EDGE,
     PULLS,
     STATUS,
     STOPPED,
@@ -27,12 +26,10 @@ from .records import (
 )
 from .thresholds import gk16 as reached
 from .tracking import track
+from .walking import recommend, unsettled
 
 # Running sums are recomputed this often against drift; a power of two.
 REFRESH = 1024
-
-# A walk never gets this long; rounding could make it go in circles.
-MAX_MOVES = 100_000
 
 
 @njit
@@ -73,29 +70,6 @@ def observe(setting, table, run, arm, reward):
 
 
 @njit
-def recommend(setting, table, run):
-    """Walk along improving edges to the vertex that is best at the empirical means."""
-    for _ in range(MAX_MOVES):
-        vertex = run.integers[VERTEX]
-        count = table.first_edge[vertex + 1] - table.first_edge[vertex]
-        best = -1
-        lowest = -1e-13 * run.scale[0]  # less is rounding
-        for e in range(count):
-            if run.gap[e] < lowest:
-                lowest = run.gap[e]
-                best = e
-        if best < 0:
-            return GO_ON
-        edge = table.first_edge[vertex] + best
-        if table.following[edge] < 0:
-            run.integers[MISSING_EDGE] = edge
-            return UNKNOWN_VERTEX
-        run.integers[VERTEX] = table.following[edge]
-        refresh(setting, table, run)
-    return GO_ON
-
-
-@njit
 def weakest_edge(table, run):
     """The edge, counted from the vertex's first, with the least evidence; -1 if none."""
     vertex = run.integers[VERTEX]
@@ -127,7 +101,7 @@ def enough(setting, table, run, weakest):
 
 
 @njit
-def judge(setting, table, run):
+def judge(setting, table, run, memory):
     """After a reward: recommend, and say whether the evidence is enough."""
     if not run.integers[WARM]:
         for k in range(setting.first_arms.size):
@@ -136,9 +110,8 @@ def judge(setting, table, run):
         run.integers[WARM] = 1
         refresh(setting, table, run)
     weakest = weakest_edge(table, run)
-    if weakest >= 0 and run.value[weakest] <= 0.0:
-        # No evidence against some edge: it may even improve on the vertex.
-        status = recommend(setting, table, run)
+    if unsettled(run, weakest):
+        status = recommend(setting, table, run, memory)
         run.integers[STATUS] = status
         if status != GO_ON:
             return status
@@ -180,7 +153,7 @@ def choose(setting, table, run, memory):
 @njit
 def advance(setting, table, run, memory):
     """After a reward: recommend, then stop or choose the next arm."""
-    status = judge(setting, table, run)
+    status = judge(setting, table, run, memory)
     if status == GO_ON:
         choose(setting, table, run, memory)
     return status

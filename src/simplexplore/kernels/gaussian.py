@@ -23,7 +23,7 @@ def respond(setting, table, run, edge, base, w):
     The gradient of entry k lies at run.gradient[k - base].
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    gap = 0.0
+    gap = table.offset[edge]
     spread = 0.0
     for k in range(first, last):
         a = table.arm[k]
@@ -51,7 +51,7 @@ def refresh(setting, table, run):
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     for edge in range(first, table.first_edge[vertex + 1]):
-        gap = 0.0
+        gap = table.offset[edge]
         spread = 0.0
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
             a = table.arm[k]
@@ -86,7 +86,7 @@ def mixture_reached(setting, table, run, edge, statistic):
     that passes with its share of delta is enough.
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    gap = 0.0
+    gap = table.offset[edge]
     for k in range(first, last):
         gap += table.v[k] * run.clipped[table.arm[k]]
     if gap <= 0.0:

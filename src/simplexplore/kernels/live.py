@@ -96,7 +96,7 @@ def fold_events(
                     weigh(setting, run, pending, 1.0)
                 observe(setting, table, run, arms[i], rewards[i])
                 progress[1] = 1
-            status = judge(setting, table, run)
+            status = judge(setting, table, run, memory)
             if status == UNKNOWN_VERTEX:
                 return status
             progress[1] = 0
@@ -124,7 +124,7 @@ def level_of_edge(setting, table, run, edge):
     forms read the gap itself: the means move along the edge until it fits the statistic.
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    gap = 0.0
+    gap = table.offset[edge]
     spread = 0.0
     square = 0.0
     for k in range(first, last):

@@ -237,17 +237,16 @@ def forget_prices(memory):
 
 
 @njit
-def maximin(setting, table, run, memory, vertex, within, tolerance, w):
-    """Improve w and the weights of a vertex's edges until the certified gap is small.
+def balance(setting, table, run, memory, q, vertex, within, tolerance, w):
+    """Improve w and the weights q of a vertex's edges until the certified gap is small.
 
     `within` says whether the allocation must satisfy the setting's rows.
-    Uses memory.edges[0] (weights of edges), memory.rows (multipliers), memory.scratch[0:3].
+    Uses memory.rows (multipliers) and memory.scratch[0:3].
     Returns the certified relative gap, or infinity, with w as it was, where some gap is not
     positive: no allocation is better than another then.
     """
     first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
     base = table.first_entry[first]
-    q = memory.edges[0]
     gain, asked, price = memory.scratch[0], memory.scratch[1], memory.scratch[2]
     if q[first] == 0.0:
         for edge in range(first, last):
@@ -312,3 +311,9 @@ def maximin(setting, table, run, memory, vertex, within, tolerance, w):
         for a in range(setting.size):
             w[a] = setting.inside[a]
     return gap
+
+
+@njit
+def maximin(setting, table, run, memory, vertex, within, tolerance, w):
+    """`balance` with memory.edges[0] for the weights of edges."""
+    return balance(setting, table, run, memory, memory.edges[0], vertex, within, tolerance, w)

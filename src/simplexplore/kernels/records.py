@@ -3,7 +3,9 @@
 All memory is allocated in Python and passed in; kernels only read and write it. Edges of
 all known vertices lie one after the other: edge e has entries ``first_entry[e]`` to
 ``first_entry[e + 1]``, each an arm and a coefficient of v = policy - direction, so that
-v . mean is the edge's loss per unit.
+v . mean is the edge's loss per unit. Where answers within epsilon are good enough (sticking.py), a
+"vertex" is such an answer and its "edges" compare it with every policy that could be better:
+v = answer - policy, and the loss counts from -epsilon, the edge's ``offset``.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ NOT_SOLVED = 3
 ASKED, TOLD, LATE, EXPIRED, ELSEWHERE, EXTENDED = range(6)
 
 # Places in Run.integers.
-PULLS, VERTEX, ARM, WARM, STATUS, MISSING_EDGE, CAPPED, ITERATIONS = range(8)
+PULLS, VERTEX, ARM, WARM, STATUS, MISSING_EDGE, CAPPED, ITERATIONS, LOOK = range(9)
 
 # Families with a variance function of their own.
 GAUSSIAN, BERNOULLI, POISSON = range(3)
@@ -44,6 +46,7 @@ class Table(NamedTuple):
     first_entry: Indices  # (E + 1,)
     arm: Indices
     v: Array
+    offset: Array  # (E,) added to v . mean: epsilon for comparisons of answers, else 0
     following: Indices  # (E,) the vertex an edge leads to, or -1
     first_column: Indices  # (V, K + 1): entries of `column_edge` by arm
     column_edge: Indices  # edge, counted from the vertex's first
@@ -88,13 +91,14 @@ class Run(NamedTuple):
     target: Array  # (K,) sum of the allocations tracked
     average: Array  # (K,) their average, late ones weighing more (averaged tracking)
     w: Array  # (K,) the allocation tracked now
-    gap: Array  # by edge of the vertex: v . mean
+    gap: Array  # by edge of the vertex: v . mean + offset
     spread: Array  # by edge: sum of variance v^2 / n (closed-form families)
     value: Array  # by edge: the statistic
     time: Array  # by edge: scratch
     gradient: Array  # by entry of the vertex: scratch for information per arm
     scale: Array  # (1,) size of the means: what counts as an improvement
-    integers: Indices  # (8,)
+    rate: Array  # by answer: information per sample at the last look (empty if unused)
+    integers: Indices  # (9,)
     rewards: Words  # (4,) random stream of the environment
     choices: Words  # (4,) random stream of the sampler
 

@@ -76,7 +76,7 @@ def _compile(jobs: Sequence[Job]) -> None:
     for kind in sorted(kinds):
         these = [j for j in jobs if instance(j.instance).problem.rewards.name == kind]
         pairs = list(dict.fromkeys((job.sampler, job.scenario) for job in these))
-        compile_ahead(pairs, instance(these[0].instance).problem.rewards, THRESHOLD)
+        compile_ahead(pairs, instance(these[0].instance).problem, THRESHOLD)
 
 
 def _simulated(

@@ -8,6 +8,7 @@ from ..constraints import nearest
 from ..errors import SettingError
 from .allocations import allocations
 from .films import films
+from .good_enough import good_enough
 from .hardness import hardness
 from .meal import curve, people
 from .part import Part
@@ -88,6 +89,7 @@ PARTS: dict[str, Part] = {
             )
             for name, title in _APPENDIX
         ),
+        good_enough(),
         speed(),
         films(),
         statements(),

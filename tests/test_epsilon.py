@@ -1,0 +1,379 @@
+"""Answers within epsilon: times against brute force, runs against a slow twin, and error rates."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import simplexplore as sx
+from reference import Rewards, conic_time, sides, vertices
+from simplexplore.answers import Answers
+from simplexplore.bound import SCENARIOS
+from simplexplore.catalog import instance
+from simplexplore.cli import app
+from simplexplore.engine import Engine, Plan, streams
+from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.geometry import Polytope
+from simplexplore.kernels.records import VERTEX
+from simplexplore.problem import Problem
+from simplexplore.samplers import find_sampler
+from simplexplore.stopping import find_threshold
+from twins import STOP, AnswerTwin
+
+ROWS = [((1, 1, 0, 0), Fraction(3, 5)), ((0, 1, 2, 0), Fraction(1))]
+SIDES = sides(4, [(tuple(map(Fraction, row)), None, upper) for row, upper in ROWS])
+CORNERS = np.array([[float(x) for x in point] for point in vertices(SIDES, 4)])
+FAMILIES = {
+    "gaussian": (
+        Gaussian((0.5, 1.0, 0.8, 1.2)),
+        Rewards("gaussian", np.array([0.5, 1.0, 0.8, 1.2])),
+    ),
+    "bernoulli": (Bernoulli(), Rewards("bernoulli")),
+    "poisson": (Poisson(), Rewards("poisson")),
+    "bounded": (Bounded(-1.0, 3.0), Rewards("bounded", low=-1.0, high=3.0)),
+}
+
+
+def problem(family="gaussian", means=None, **options):
+    rows = ([row for row, _ in ROWS], [float(upper) for _, upper in ROWS])
+    return Problem(4, rows, FAMILIES[family][0], means=means, **options)
+
+
+def brute_time(answer, mu, family, epsilon, scenario):
+    """T of one answer, by a cone solver over all vertices, or infinity."""
+    directions = CORNERS - answer
+    directions = directions[np.abs(directions).max(axis=1) > 1e-9]
+    if (directions @ mu >= epsilon).any():
+        return math.inf
+    rows, bounds = np.zeros((0, 4)), np.zeros(0)
+    if scenario == "anytime":
+        rows, bounds = (np.array(x, dtype=float) for x in zip(*ROWS, strict=True))
+    total = np.ones((1, 4)), np.ones(1)
+    return conic_time(directions, mu, FAMILIES[family][1], rows, bounds, *total, epsilon)
+
+
+def draw_means(family, rng):
+    mu = rng.uniform(0.25, 0.75, 4)
+    if rng.random() < 0.3:
+        mu[1] = mu[0]  # often a tie of policies
+    return {"bounded": 4 * mu - 1, "poisson": 3 * mu}.get(family, mu)
+
+
+# ---------------------------------------------------------------------- characteristic times
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_times_equal_brute_force(family, seed):
+    rng = np.random.default_rng([seed, 7])
+    mu = draw_means(family, rng)
+    epsilon = float(rng.choice([0.03, 0.08])) * (4 if family in ("bounded", "poisson") else 1)
+    bound = sx.lower_bound(problem(family), mu, epsilon=epsilon)
+    close = 1e-6 if family == "gaussian" else 2e-3
+    for scenario in SCENARIOS:
+        own = bound.scenarios[scenario]
+        times = [brute_time(corner, mu, family, epsilon, scenario) for corner in CORNERS]
+        assert own.vertex_characteristic_time == pytest.approx(min(times), rel=close)
+        # The answer found is good enough, its time is what it is said to be, ...
+        assert (CORNERS @ mu).max() - own.answer @ mu <= epsilon
+        expected = brute_time(own.answer, mu, family, epsilon, scenario)
+        assert own.characteristic_time == pytest.approx(expected, rel=close)
+        assert own.characteristic_time <= own.vertex_characteristic_time * (1 + 1e-9)
+        # ... and no answer beats the least time, nor, by much, the one found.
+        assert 0 <= own.least_time <= own.characteristic_time
+        for shares in rng.dirichlet(np.full(len(CORNERS), 0.3), 12):
+            other = brute_time(shares @ CORNERS, mu, family, epsilon, scenario)
+            assert other >= own.least_time * (1 - close)
+            assert other >= 0.999 * own.characteristic_time
+
+
+@pytest.mark.parametrize("name", ["triangle", "star", "bernoulli-2"])
+def test_time_falls_with_epsilon_and_starts_at_the_exact_one(name):
+    given = instance(name).problem
+    exact = sx.lower_bound(given)
+    bounds = [sx.lower_bound(given, epsilon=e) for e in (1e-6, 0.01, 0.05, 0.2)]
+    for scenario in SCENARIOS:
+        first = exact.scenarios[scenario].characteristic_time
+        times = [b.scenarios[scenario].characteristic_time for b in bounds]
+        vertex = [b.scenarios[scenario].vertex_characteristic_time for b in bounds]
+        assert times[0] == pytest.approx(first, rel=2e-4)
+        assert vertex[0] == pytest.approx(first, rel=2e-4)
+        assert times == sorted(times, reverse=True)
+        assert vertex == sorted(vertex, reverse=True)
+
+
+@pytest.mark.parametrize(("gap", "times"), [(0, 4.00), (0.02, 2.83), (0.05, 1.99), (0.1, 1.46)])
+def test_two_arms_in_closed_form(gap, times):
+    bound = sx.lower_bound(Problem(2), [gap, 0.0], epsilon=0.1)
+    own = bound.scenarios["end-of-time"]
+    assert own.vertex_characteristic_time == pytest.approx(8 / (0.1 + gap) ** 2)
+    ratio = own.vertex_characteristic_time / own.characteristic_time
+    assert ratio == pytest.approx(times, abs=0.006)
+    # The share p of the better arm balances both comparisons.
+    p = own.answer[0]
+    assert 0.1 / (1 - p) - gap == pytest.approx(0.1 / p + gap, rel=1e-3)
+    if gap == 0:
+        assert own.least_time == pytest.approx(own.characteristic_time)  # the bracket closes
+
+
+def test_ties_have_finite_times():
+    tied = problem(means=[0.5, 0.5, 0.5, 0.5])
+    assert math.isinf(sx.lower_bound(tied).characteristic_time)
+    bound = sx.lower_bound(tied, epsilon=0.05)
+    assert 0 < bound.samples < bound.characteristic_time * 2 < math.inf
+
+
+def test_no_means_can_make_it_matter():
+    bound = sx.lower_bound(problem("bernoulli", means=[0.5, 0.4, 0.3, 0.2]), epsilon=1.0)
+    assert bound.characteristic_time == bound.samples == 0
+    results = sx.simulate(bound.problem, runs=3, sampler="top-two")
+    assert (results.stopping_times == 4).all()
+    assert results.correct.all()
+
+
+# ---------------------------------------------------------------------- answers
+
+
+def test_answers_are_vertices_then_their_mixes():
+    answers = Answers(Polytope(problem(epsilon=0.1)), 0.1)
+    corners = answers.policies[: len(answers.vertices)]
+    assert {tuple(x) for x in corners.round(9)} == {tuple(x) for x in CORNERS.round(9)}
+    assert len({tuple(x) for x in answers.policies.round(9)}) == len(answers)
+    matrix, upper = problem().matrix, problem().upper
+    assert (answers.policies @ matrix.T <= upper + 1e-12).all()
+    assert answers.policies.sum(axis=1) == pytest.approx(np.ones(len(answers)))
+    supports = [
+        {tuple(np.abs(answer - corner) > 1e-9) for answer in answers.policies} for corner in corners
+    ]
+    assert answers.union == max(len(each - {(False,) * 4}) for each in supports)
+
+
+def test_goodness_is_exact():
+    # 0.3 - 0.2 < 0.1 and 0.8 - 0.7 > 0.1 in floats; both lose exactly 0.1.
+    for means in ([0.3, 0.2, 0.1], [0.8, 0.7, 0.1]):
+        answers = Answers(Polytope(Problem(3)), 0.1)
+        good = {tuple(answers.policies[i]) for i in answers.good(np.array(means))}
+        assert {(1, 0, 0), (0, 1, 0)} < good
+        assert (0, 0, 1) not in good
+
+
+def test_too_many_vertices_are_refused():
+    large = Problem(40, ([[1.0, -1.0] * 20, [1.0] * 20 + [0.0] * 20], [0.3, 0.4]))
+    with pytest.raises(sx.TooLargeError, match=r"more than 400 vertices.*set epsilon = 0"):
+        sx.Explorer(large, epsilon=0.1)
+    with pytest.raises(sx.TooLargeError, match="poisson"):
+        sx.lower_bound(large.replace(rewards=Poisson()), np.linspace(1, 3, 40), epsilon=0.1)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "bounded"])
+def test_many_vertices_give_a_bracket(family, monkeypatch):
+    mu = np.array([0.7, 0.6, 0.3, 0.52])
+    epsilon = 0.1
+    if family == "bounded":
+        mu, epsilon = 4 * mu - 1, 4 * epsilon
+    exact = sx.lower_bound(problem(family), mu, epsilon=epsilon)
+    monkeypatch.setattr("simplexplore.answers.MAX_VERTICES", 4)
+    monkeypatch.setattr("simplexplore.answers.RANKED", 4)
+    bound = sx.lower_bound(problem(family), mu, epsilon=epsilon)
+    close = 1e-6 if family == "gaussian" else 2e-3
+    for scenario in SCENARIOS:
+        own, truth = bound.scenarios[scenario], exact.scenarios[scenario]
+        time = brute_time(own.answer, mu, family, epsilon, scenario)
+        assert time <= own.characteristic_time * (1 + close)
+        assert time >= own.characteristic_time / (1 + own.relative_gap) * (1 - close)
+        assert own.least_time <= truth.characteristic_time * (1 + close)
+
+
+# ---------------------------------------------------------------------- runs
+
+# Each pair is compiled once, which takes most of the time here.
+COMPILED = [("gaussian", "ctns"), ("bernoulli", "top-two")]
+
+
+def plan(given, sampler, threshold="gk16"):
+    return Plan(
+        given, find_sampler(sampler), find_threshold(threshold), given.delta, given.scenario
+    )
+
+
+@pytest.mark.parametrize(("family", "sampler"), COMPILED)
+def test_same_trajectory_as_the_twin(family, sampler):
+    given = problem(family, means=[0.6, 0.55, 0.5, 0.58], epsilon=0.1, delta=1e-3)
+    words = streams(5, range(1))[0]
+    engine = Engine(plan(given, sampler))
+    arm = engine.begin(words)
+    tracking = find_sampler(sampler).tracking["end-of-time"]
+    twin = AnswerTwin(engine, sampler, tracking, words, given.delta)
+    rng = np.random.default_rng(11)
+    held = set()
+    for step in range(400):
+        if family == "bernoulli" and twin.n[arm] < 2:
+            reward = twin.n[arm]  # one of each first: the twin's logarithms end at 0 and 1
+        elif family == "bernoulli":
+            reward = rng.random() < given.means[arm]
+        else:
+            reward = rng.normal(given.means[arm])
+        engine.observe(arm, float(reward))
+        twin.observe(arm, float(reward))
+        arm = engine.advance()
+        expected = twin.advance(engine.run, engine._arrays[2])
+        if engine.is_warm:
+            evidence = twin.evidence()
+            found = engine.run.value[: len(evidence)]
+            assert np.sort(found) == pytest.approx(np.sort(evidence), rel=1e-8, abs=1e-10), step
+            held.add(int(engine.run.integers[VERTEX]))
+        assert (arm is None) == (expected is STOP), step
+        if arm is None:
+            break
+        assert arm == expected, step
+        assert engine.run.w == pytest.approx(twin.w, abs=1e-6), step
+    assert len(held) > 1
+
+
+@pytest.mark.parametrize(("family", "sampler"), COMPILED)
+def test_commits_to_plausible_answers(family, sampler):
+    given = problem(family, means=[0.6, 0.55, 0.5, 0.58], epsilon=0.1, delta=1e-9)
+    engine = Engine(plan(given, sampler))
+    arm = engine.begin(streams(1, range(1))[0])
+    rng = np.random.default_rng(3)
+    looks = 0
+    for step in range(1500):
+        reward = (
+            rng.normal(given.means[arm])
+            if family == "gaussian"
+            else rng.random() < given.means[arm]
+        )
+        engine.observe(arm, float(reward))
+        arm = engine.advance()
+        due = engine.run.integers[8] == engine.pulls + 1 + engine.pulls // 10
+        if arm is None:
+            break
+        if step < 100 or not due:
+            continue
+        looks += 1
+        rates, held = engine.run.rate, int(engine.run.integers[VERTEX])
+        close = 1 - 0.5 * engine.run.n.min() ** -0.4
+        assert rates[held] >= close * rates.max()
+        mu, policies = engine.run.clipped, engine.table.answers.policies
+        best = int(rates.argmax())
+        for answer in {held, best, *rng.choice(len(policies), 3).tolist()}:
+            rate = 1 / brute_time(policies[answer], mu, family, 0.1, "end-of-time")
+            if rates[answer]:
+                assert rates[answer] == pytest.approx(rate, rel=0.03)
+            else:  # ruled out before its rate was computed
+                assert rate <= 1.01 * close * rates.max()
+    assert looks > 10
+
+
+@pytest.mark.parametrize("sampler", ["ctns", "top-two"])
+@pytest.mark.parametrize("means", [[0.5, 0.5, 0.1, 0.5], [0.5, 0.49, 0.1, 0.36]], ids=str)
+def test_answers_are_good_enough(means, sampler):
+    # Three policies tie, or two nearly do; others are not good enough. The upper limit exceeds
+    # delta with probability below 1e-6 if one answer in twenty is wrong; far fewer are.
+    given = problem(means=means, epsilon=0.12, delta=0.2)
+    results = sx.simulate(given, sampler=sampler, runs=200, seed=8, threshold="mixture")
+    assert results.is_proven
+    assert not results.capped.any()
+    assert 1 - results.summary()["correct"]["low"] <= 0.2
+    assert results.stopping_times.mean() < 40 * results.bound.characteristic_time
+
+
+def test_epsilon_saves_samples():
+    given = instance("star").problem
+    means = [
+        sx.simulate(
+            given, sampler="top-two", epsilon=e, runs=60, threshold="mixture"
+        ).stopping_times.mean()
+        for e in (0.02, 0.05, 0.2)
+    ]
+    assert means[0] > means[1] > means[2]
+
+
+@pytest.mark.parametrize("sampler", ["cge", "uniform", "oracle"])
+def test_all_samplers_run(sampler):
+    tied = problem(means=[0.5, 0.5, 0.4, 0.3], epsilon=0.3, scenario="anytime")
+    results = sx.simulate(tied, sampler=sampler, runs=5, threshold="mixture")
+    assert results.correct.all()
+
+
+def test_explorer_and_study_give_the_simulated_run(tmp_path):
+    from simplexplore.store import Store
+    from simplexplore.study import Study
+
+    given = problem(means=[0.5, 0.5, 0.4, 0.3], epsilon=0.3)
+    results = sx.simulate(given, sampler="top-two", runs=1, seed=4, threshold="mixture")
+    engine = Engine(plan(given, "top-two", "mixture"))
+    explorer = sx.Explorer(given, "top-two", seed=4)
+    study = Study.create(
+        Store(f"sqlite:///{tmp_path}/s.db"), "mix", given, sampler="top-two", seed=4
+    )
+    rng = np.random.default_rng(0)
+    while not explorer.stopped:
+        arm = explorer.ask()
+        (pull,) = study.ask(1)
+        assert pull.arm == arm
+        reward = float(rng.normal(given.means[given.arms.index(arm)]))
+        explorer.tell(arm, reward)
+        study.tell(pull, reward)
+    assert study.stopped
+    assert study.answer["policy"] == explorer.policy.tolist()
+    answers = engine.table.answers
+    numbers = np.flatnonzero((answers.policies == explorer.policy).all(axis=1))
+    assert len(numbers) == 1
+    assert 10 < explorer.pulls < 40 * results.stopping_times[0]
+
+
+# ---------------------------------------------------------------------- problem file and commands
+
+
+def test_epsilon_in_the_problem_file():
+    text = problem(epsilon=0.05).to_text()
+    assert "epsilon = 0.05\n" in text
+    assert Problem.from_text(text) == problem(epsilon=0.05) != problem()
+    assert "epsilon" not in problem().to_text()
+    assert "epsilon 0.05>" in repr(problem(epsilon=0.05))
+    for wrong in (-0.1, math.inf, math.nan, "small"):
+        with pytest.raises(sx.ProblemError, match="epsilon must be"):
+            problem(epsilon=wrong)
+
+
+def test_zero_changes_nothing():
+    given = instance("star").problem
+    assert sx.lower_bound(given, epsilon=0.0).to_dict() == sx.lower_bound(given).to_dict()
+    one, other = (sx.simulate(given, sampler="ctns", runs=4, **e) for e in ({}, {"epsilon": 0}))
+    assert one.stopping_times.tolist() == other.stopping_times.tolist()
+    assert "epsilon" not in one.summary()
+
+
+def test_commands(tmp_path):
+    file = tmp_path / "tie.toml"
+    problem(means=[0.5, 0.5, 0.4, 0.3]).to_file(file)
+    run = CliRunner()
+    found = run.invoke(app, ["bound", str(file), "--epsilon", "0.1", "--json"])
+    assert found.exit_code == 0, found.output
+    answer = json.loads(found.stdout)
+    assert answer["epsilon"] == 0.1
+    own = answer["scenarios"]["end-of-time"]
+    assert own["answer_kind"] in ("vertex", "mix")
+    assert own["least_characteristic_time"] <= own["characteristic_time"]
+    assert own["characteristic_time"] <= own["vertex_characteristic_time"]
+    assert len(own["answer"]) == 4
+    assert own["rivals"]
+    text = run.invoke(app, ["bound", str(file), "--epsilon", "0.1"])
+    assert "to find a mix within 0.1 of it" in text.output
+    assert "Quickest to be sure of within 0.1" in text.output
+    refused = run.invoke(app, ["simulate", str(file), "--sampler", "top-two"])
+    assert refused.exit_code == 2
+    assert "--epsilon" in refused.output
+    options = ["--sampler", "top-two", "--threshold", "mixture", "--runs", "5", "--json"]
+    done = run.invoke(app, ["simulate", str(file), *options, "--epsilon", "0.3"])
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)["results"][0]
+    assert summary["epsilon"] == 0.3
+    assert summary["correct"]["fraction"] == 1
+    wrong = run.invoke(app, ["bound", str(file), "--epsilon", "-1"])
+    assert wrong.exit_code == 2
+    assert "epsilon must be 0 or a positive number" in wrong.output
