@@ -79,6 +79,16 @@ def shell(*args, **options):
 # ---------------------------------------------------------------------- the program
 
 
+def test_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "simplexplore", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"simplexplore {sx.__version__}\n"
+
+
 def test_version():
     assert run("--version").stdout == f"simplexplore {sx.__version__}\n"
 
