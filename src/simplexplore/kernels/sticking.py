@@ -79,6 +79,7 @@ def rate_of(setting, table, run, memory, answer):
     if first == last:
         return math.inf
     w, q = memory.scratch[3], memory.edges[memory.edges.shape[0] - 1]
+    q[first] = 0.0  # all alike again: means may have moved far since the last look
     for a in range(setting.size):
         w[a] = setting.inside[a]
     gap = balance(setting, table, run, memory, q, answer, setting.anytime, CLOSE, w)
