@@ -617,7 +617,7 @@ detla = 0.1
 unknown key 'detla'; did you mean 'delta'?
 
 colour = "red"
-unknown key 'colour'; use 'arms', 'means', 'delta', 'epsilon', 'scenario', 'rewards', 'groups' or ...
+unknown key 'colour'; use 'arms', 'means', 'delta', 'epsilon', 'scenario', 'rewards', ...
 
 sigma = 1.0
 'sigma' belongs below the line [rewards]; move it there.

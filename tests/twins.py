@@ -446,6 +446,8 @@ class Twin:
             return [self._projected()]
         if self.sampler == "top-two" and not self.anytime:
             return self._top_two(evidence)
+        if self.tracking == "averaged" and self.pulls % 2 == 1:
+            return [self.w]
         edges = self.edges()
         q = self.weights.setdefault(self.vertex, np.zeros(len(edges)))
         maximin(self.law, edges, self.mu, self.w, q, self.rows, self.anytime, self.pulls)

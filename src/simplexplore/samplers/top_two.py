@@ -5,7 +5,8 @@ have hardly been tried; between its arms, samples go where they inform most. Two
 tie could keep each other busy for ever while a third is underrated, so now and then, about
 sqrt(t) times in all for each arm, the arms are played in turn. Where exploration must satisfy
 the constraints, information-directed shares have no meaning without the rows' prices: there
-the target is the exact allocation within the set (ctns.py), tracked with a short memory.
+the target is the exact allocation within the set (ctns.py), solved for at every other step and
+tracked with a short memory.
 """
 
 from __future__ import annotations
