@@ -339,8 +339,8 @@ def test_samplers_are_compiled_side_by_side(monkeypatch, capsys):
     assert capsys.readouterr().err == "compiling uniform, cge (once on this machine) ...\n"
     # The oracle is uniform's code.
     assert [args for _, *args in asked] == [
-        ["uniform", "anytime", True, "gk16"],
-        ["cge", "anytime", True, "gk16"],
+        ["uniform", "anytime", True, "gk16", 0.0],
+        ["cge", "anytime", True, "gk16", 0.0],
     ]
     assert all(module.is_cached for module in modules.values())
     function, *arguments = asked[0]

@@ -88,9 +88,10 @@ def _draw(evidence: Evidence) -> Figure:
         ticks = [10.0**k for k in range(8) if lowest / 1.6 <= 10.0**k <= highest * 1.6]
         axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
         if i == 0:
-            axes.text(2.1, means[2] * 1.4, SAMPLER, size=SMALL, color=COLOUR)
-            low = curve[2]["bound"] / 1.3
-            axes.text(1.9, low, "T × kl", size=SMALL, color=PALE, ha="right", va="top")
+            at = len(curve) // 2
+            axes.text(at + 0.1, means[at] * 1.4, SAMPLER, size=SMALL, color=COLOUR)
+            low = curve[at]["bound"] / 1.3
+            axes.text(at - 0.1, low, "T × kl", size=SMALL, color=PALE, ha="right", va="top")
         if i // COLUMNS == rows - 1:
             axes.set_xlabel("epsilon (0: the best itself)", size=TEXT)
         if i % COLUMNS == 0:
