@@ -10,6 +10,22 @@ from simplexplore.results import Results
 from simplexplore.samplers import find_sampler
 from simplexplore.stopping import find_threshold
 
+# What the summary of a result holds, and no less.
+RESULT_KEYS = {
+    "sampler",
+    "scenario",
+    "threshold",
+    "delta",
+    "runs",
+    "seed",
+    "stopping_time",
+    "correct",
+    "capped",
+    "lower_bound",
+    "microseconds_per_step",
+    "mean_allocation",
+}
+
 
 def made_up(
     problem,

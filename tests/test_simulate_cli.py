@@ -15,27 +15,13 @@ from typer.testing import CliRunner
 import simplexplore as sx
 from simplexplore import cli, compiling, runner
 from simplexplore.compiling import compile_ahead, explained
+from simulated import RESULT_KEYS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 STAR = str(EXAMPLES / "star.toml")
 MOVIES = str(EXAMPLES / "movies.toml")
 TRIAL = str(EXAMPLES / "trial.toml")
 QUICK = ("--sampler", "uniform", "--runs", "20")
-
-RESULT_KEYS = {
-    "sampler",
-    "scenario",
-    "threshold",
-    "delta",
-    "runs",
-    "seed",
-    "stopping_time",
-    "correct",
-    "capped",
-    "lower_bound",
-    "microseconds_per_step",
-    "mean_allocation",
-}
 
 
 def run(*args, code=0):

@@ -370,8 +370,6 @@ def test_each_reward_is_judged_as_it_comes(sqlite_url):
 @pytest.mark.parametrize("sampler", ["uniform", "ctns", "cge", "ptns", "top-two"])
 @pytest.mark.parametrize("scenario", ["end-of-time", "anytime"])
 def test_one_pull_at_a_time_is_run_0_of_simulate(sqlite_url, sampler, scenario, rewards):
-    if rewards.name == "bernoulli" and sampler in ("cge", "ptns"):
-        pytest.skip("the same functions as for gaussian rewards; compiling them takes a minute")
     means = np.array([MEANS[arm] for arm in ARMS])
     known = problem(rewards, means=means, scenario=scenario)
     settings = {"sampler": sampler, "delta": 0.2, "threshold": "gk16", "seed": 8}
