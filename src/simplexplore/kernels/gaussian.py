@@ -116,6 +116,8 @@ def kk21_penalty(n):
 @njit
 def optimistic(setting, mean, n, lam, arm, f):
     """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
+    if lam == mean:  # as for all arms but those of the closest edge
+        return f / n
     radius = math.sqrt(2.0 * setting.variance[arm] * f / n)
     reach = abs(mean - lam) + radius
     return 0.5 * reach * reach / setting.variance[arm]  # never less than f / n
@@ -137,10 +139,9 @@ def alternative(setting, table, run, w, slack, lam):
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
             spread += table.v[k] * table.v[k] * slack[table.arm[k]]
         gap = max(run.gap[edge - first], 0.0)
-        ratio = gap / spread
-        if gap * ratio < least:
-            least = gap * ratio
-            gamma = ratio
+        if gap * gap < least * spread:  # seldom true, and divisions are slow
+            gamma = gap / spread
+            least = gap * gamma
             closest = edge
     for k in range(table.first_entry[closest], table.first_entry[closest + 1]):
         a = table.arm[k]

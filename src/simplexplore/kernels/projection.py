@@ -23,9 +23,9 @@ def project_on_simplex(size, y, loose, w):
         top = 0.0
         below = 0.0
         for a in range(size):
-            if y[a] - level * loose[a] > 0.0:
-                top += y[a]
-                below += loose[a]
+            kept = 1.0 if y[a] - level * loose[a] > 0.0 else 0.0
+            top += kept * y[a]
+            below += kept * loose[a]
         following = (top - 1.0) / below
         if following <= level + 1e-15 * abs(level):
             level = following

@@ -38,9 +38,11 @@ def allocate(setting, table, run, memory):
         gain = 0.0
         if run.n[a] > 0.0:
             gain = optimistic(setting, run.clipped[a], run.n[a], lam[a], a, f)
-        squares[a] += gain * gain
+        y[a] = gain
+    for a in range(setting.size):
+        squares[a] += y[a] * y[a]
         loose[a] = 1.0 / math.sqrt(squares[a] + 0.1)
-        y[a] = w[a] + STEP * gain * loose[a]
+        y[a] = w[a] + STEP * y[a] * loose[a]
     if setting.anytime:
         project_within_rows(setting, y, loose, memory.rows, memory.system, price, w)
     else:
