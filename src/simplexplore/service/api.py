@@ -207,7 +207,7 @@ async def list_studies(
     if after is not None:
         changed, _, name = after.partition(":")
         found = [one for one in found if _place(one) < (float(changed), name)]
-    page = {"studies": found[:limit]}
+    page: dict[str, Any] = {"studies": found[:limit]}
     if limit is not None and limit < len(found):
         page["next"] = "{!r}:{}".format(*_place(found[limit - 1]))
     return Json(page)
