@@ -69,7 +69,8 @@ def test_it_behaves_like_a_study(service, sqlite_url, tmp_path):
     for one in (here, there):
         del one["now"]
     assert there == {k: v for k, v in here.items() if k != "store"} | {
-        "answer_in_words": "No answer yet."
+        "answer_in_words": "No answer yet.",
+        "epsilon": 0.0,
     }
     for ending in ("csv", "json"):
         local.export(tmp_path / f"here.{ending}")
