@@ -19,11 +19,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from typer.testing import CliRunner
 
 import simplexplore as sx
 from pictures import assert_texts_apart
 from simplexplore.cli import app
+from simplexplore.pages import INK
+from simplexplore.plots_results import COLOURS
 from simplexplore.reproduction import (
     PARTS,
     find_parts,
@@ -188,6 +191,27 @@ def test_texts_in_figures_stay_apart(done, name):
             patch.setattr(module, setting, value)
         (drawing,) = PARTS[name].figures(Evidence((), numbers["numbers"]))
         assert_texts_apart(drawing.draw())
+
+
+def test_samplers_have_their_colours(done):
+    """As in all other figures, and the lower bound is black."""
+    numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"]
+
+    def colours(name):
+        (drawing,) = PARTS[name].figures(Evidence((), numbers[name]["numbers"]))
+        for axes in drawing.draw().axes:
+            yield axes, {to_hex(one.get_color()) for one in axes.lines}
+
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, setting), value in SMALL.items():
+            patch.setattr(module, setting, value)
+        for _, lines in colours("epsilon"):
+            assert lines == {to_hex(COLOURS["top-two"]), to_hex(INK)}
+    bars = [
+        {to_hex(bar.get_facecolor()) for bar in axes.patches} for axes, _ in colours("allocations")
+    ]
+    oracle, ptns = ({to_hex(COLOURS[name])} for name in ("oracle", "ptns"))
+    assert bars == [oracle, ptns, oracle, ptns]
 
 
 def test_texts_in_the_overview_stay_apart():
