@@ -6,6 +6,7 @@ pins the numbers anew, into tests/data/reproduction.json, after a change that is
 change them.
 """
 
+import errno
 import json
 import os
 import re
@@ -488,6 +489,16 @@ def test_places_that_cannot_be_written(tmp_path):
     done = run("fig1", "--out", tmp_path / "file" / "below")
     assert done.exit_code == 2
     assert "cannot make the folder" in done.stderr
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("simplexplore.reproduction.store.write_whole", full)
+    done = run("fig1", "--out", tmp_path)
+    assert done.exit_code == 2
+    assert re.search(r"cannot write .*fig1-\w+\.json': No space left on device", done.stderr)
 
 
 def test_interrupted_command_says_how_to_go_on(tmp_path, monkeypatch):
