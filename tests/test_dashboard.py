@@ -112,6 +112,7 @@ def test_a_study_is_watched_live(page, served, store):
     drive(study, 2)
     expect(page.get_by_role("definition").nth(2)).to_have_text("120", timeout=10_000)
     expect(page.locator("#points")).to_have_attribute("open", "")
+    expect(page.get_by_text("As a table")).to_be_focused()
     check_access(page)
 
 

@@ -347,7 +347,7 @@ function chart(points, width) {
 
 function evidence(points, width) {
   const some = points.filter((_, i) => i % Math.ceil(points.length / 20) === 0 || i === points.length - 1);
-  return [chart(points, width), el("details", { id: "points" }, el("summary", {}, "As a table"),
+  return [chart(points, width), el("details", { id: "points" }, el("summary", { id: "as-table" }, "As a table"),
     table("The comparison that is least settled", ["Rewards", "Evidence", "Needed", "Time"],
       some.map((one) => [number(one.rewards), number(one.statistic), number(one.threshold), whole(time(one.at))]),
       [0, 1, 2]))];
