@@ -31,15 +31,20 @@ def start(store: str) -> tuple[subprocess.Popen[str], str]:
         text=True,
     )
     assert server.stdout is not None
-    return server, json.loads(server.stdout.readline())["url"]
+    line = server.stdout.readline()
+    if not line:
+        sys.exit(f"The service did not start; 'simplexplore serve --store {store}' says why.")
+    return server, json.loads(line)["url"]
 
 
 def work(url: str, pause: float = 0.5, rounds: int | None = None) -> None:
     """Cook and taste until the study has its answer, or for some rounds."""
     problem = sx.Problem.from_file(Path(__file__).parent / "meal.toml")
     with sx.connect(url) as service:
-        known = any(study["name"] == STUDY for study in service.list())
-        study = service.open(STUDY) if known else service.create(STUDY, problem, "top-two")
+        try:
+            study = service.open(STUDY)
+        except sx.UnknownStudyError:
+            study = service.create(STUDY, problem, "top-two")
         while rounds is None or rounds > 0:
             try:
                 pulls = study.ask(3)

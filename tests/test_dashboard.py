@@ -112,6 +112,7 @@ def test_a_study_is_watched_live(page, served, store):
     drive(study, 2)
     expect(page.get_by_role("definition").nth(2)).to_have_text("120", timeout=10_000)
     expect(page.locator("#points")).to_have_attribute("open", "")
+    expect(page.get_by_text("As a table")).to_be_focused()
     check_access(page)
 
 
@@ -226,6 +227,131 @@ def test_tokens(page, served, store):
     assert runner not in page.url
 
 
+def test_a_token_that_is_not_given(page, served, store):
+    """Whoever does not want to give a token is not asked again and again."""
+    create_token(store, "read")
+    page.goto(served)
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name="Cancel").click()
+    with page.expect_response("**/v1/setup", timeout=10_000):
+        pass
+    page.wait_for_timeout(300)
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_role("alert")).to_contain_text("this service wants a token")
+    page.get_by_role("button", name="Token").click()
+    expect(dialog).to_be_visible()
+
+
+def test_below_a_path_of_a_proxy(page, served, store):
+    drive(Study.create(store, "a/b mix", star(delta=0.1)), 1)
+
+    def pass_on(route):
+        if "/lab/" not in route.request.url:
+            page.troubles.append(route.request.url)
+        if route.request.url.endswith("/events"):
+            route.abort()  # a stream has no end that could be waited for
+            return
+        route.fulfill(response=route.fetch(url=route.request.url.replace("/lab/", "/")))
+
+    page.route("**/*", pass_on)
+    page.goto(f"{served}/lab/")
+    page.get_by_role("link", name="a/b mix").click()
+    expect(page.get_by_text("Best mix so far").first).to_be_visible()
+    page.get_by_role("link", name="New study").click()
+    page.get_by_label("Name of the study").fill("second")
+    expect(page.get_by_text("At least 122.1 samples on average")).to_be_visible()
+    page.get_by_role("button", name="Start the study").click()
+    expect(page.get_by_role("heading", name="second")).to_be_visible()
+    assert page.url.endswith("/lab/studies/second")
+    page.get_by_role("link", name="simplexplore").click()
+    expect(page.get_by_text("2 of 2 studies")).to_be_visible()
+
+
+def test_an_answer_that_gets_lost(page, served, store):
+    """What was sent again happens once."""
+    lost = []
+
+    def lose(route):
+        if route.request.method != "POST" or len(lost) > 1:
+            route.continue_()
+        else:
+            lost.append(route.fetch().status)
+            route.abort()
+
+    page.goto(f"{served}/new")
+    expect(page.get_by_text("At least 122.1 samples on average")).to_be_visible()
+    page.route("**/v1/studies", lose)
+    page.get_by_label("Name of the study").fill("tastings")
+    page.get_by_role("button", name="Start the study").click()
+    expect(page.get_by_role("alert")).to_contain_text("The service cannot be reached.")
+    lost.append("enough")
+    page.get_by_role("button", name="Start the study").click()
+    expect(page.get_by_role("heading", name="tastings")).to_be_visible()
+    page.route("**/notes", lose)
+    del lost[1:]
+    page.get_by_label("A remark for the journal").fill("new oven")
+    page.get_by_role("button", name="Note it").click()
+    expect(page.get_by_role("alert")).to_contain_text("The service cannot be reached.")
+    page.get_by_role("button", name="Note it").click()
+    expect(page.get_by_label("A remark for the journal")).to_have_value("")
+    assert lost == [201, 204]
+    events = Study.open(store, "tastings").events()
+    assert [event["text"] for event in events] == ["new oven"]
+
+
+def test_a_refusal_stays_on_show(page, served, store):
+    study = Study.create(store, "mix", star(delta=0.1))
+    page.goto(f"{served}/studies/mix")
+    page.get_by_label("A smaller allowed error").fill("0.5")
+    page.get_by_role("button", name="Extend the study").click()
+    expect(page.get_by_role("alert")).to_contain_text("extended to a smaller delta")
+    drive(study, 1)
+    expect(page.get_by_role("definition").nth(2)).to_have_text("10", timeout=10_000)
+    expect(page.get_by_role("alert")).to_contain_text("extended to a smaller delta")
+
+
+def test_a_study_that_is_not_there(page, served, store):
+    page.goto(f"{served}/studies/mix")
+    expect(page.get_by_role("alert")).to_contain_text("there is no study 'mix'")
+    expect(page.get_by_role("button", name="Note it")).to_be_hidden()
+    expect(page.get_by_role("heading", name="Evidence")).to_be_hidden()
+    Study.create(store, "mix", star())
+    expect(page.get_by_role("button", name="Note it")).to_be_visible(timeout=15_000)
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_good_enough_in_plain_words(page, served, store):
+    easy = {"a": 3.0, "b": 0.5, "c": 0.4, "d": 2.5, "e": 0.8}
+    study = Study.create(store, "good enough", star(delta=0.1).replace(epsilon=0.25), "top-two")
+    for arm, mean in easy.items():
+        study.tell(arm=arm, reward=mean)
+    page.goto(f"{served}/studies/good enough")
+    expect(page.get_by_text("Good mix so far").first).to_be_visible()
+    assert drive(study, 100, easy).stopped
+    expect(page.get_by_text("It earns at most 0.25 less than the best mix.")).to_be_visible(
+        timeout=15_000
+    )
+    expect(page.get_by_role("definition").nth(6)).to_have_text("0.25")
+
+
+def test_long_names_leave_room_for_the_rest(page, served, store):
+    names = ["a name of an arm that somebody pasted from a large spreadsheet" * 2, "x" * 80, "c"]
+    study = Study.create(store, "n" * 150, sx.Problem(names, {"y" * 90: "c <= 0.5"}, delta=0.1))
+    study.note("word " * 60)
+    for arm in names:
+        study.tell(arm=arm, reward=1.0)
+    for path in ("/", f"/studies/{'n' * 150}"):
+        page.goto(served + path)
+        expect(page.locator("tbody .whole").last).to_be_visible()
+        tall = page.evaluate(
+            "[...document.querySelectorAll('thead th, tbody .whole')].filter((one) =>"
+            " one.getClientRects().length && one.getBoundingClientRect().height > 50)"
+            ".map((one) => one.textContent)"
+        )
+        assert tall == []
+        check_access(page)
+
+
 def test_by_keyboard_alone(page, served, store):
     Study.create(store, "mix", star())
     page.goto(served)
@@ -234,6 +360,11 @@ def test_by_keyboard_alone(page, served, store):
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="mix")).to_be_focused()
+    # Another one changes and comes first: the focus stays where it was.
+    with page.expect_response("**/v1/studies?*"):
+        Study.create(store, "newer", star())
+    expect(page.get_by_role("link", name="newer")).to_be_visible(timeout=10_000)
     expect(page.get_by_role("link", name="mix")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="mix", exact=True)).to_be_visible()
@@ -257,6 +388,28 @@ def test_two_hundred_studies_and_fifty_arms(page, served, store):
     expect(rows).to_have_count(51)
     expect(page.get_by_role("button", name="Show the first 12")).to_be_focused()
     check_access(page)
+
+
+def test_pages_of_studies(page, served, store):
+    for i in range(8):
+        Study.create(store, f"study {i}", star())
+    pages = []
+
+    def in_pieces(route):
+        pages.append(route.request.url)
+        if len(pages) == 2:  # one gets lost, so all of them are read again
+            route.abort()
+        else:
+            route.continue_(url=route.request.url.replace("limit=1000", "limit=3"))
+
+    page.route("**/v1/studies?*", in_pieces)
+    page.goto(served)
+    expect(page.get_by_text("8 of 8 studies")).to_be_visible(timeout=10_000)
+    assert len(pages) == 5
+    Study.open(store, "study 0").note("changed")
+    first = page.get_by_role("row").nth(1)
+    expect(first.get_by_role("link")).to_have_text("study 0", timeout=10_000)
+    assert len(pages) <= 8  # what changed, and not all of them every time
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -288,3 +441,14 @@ def test_a_service_that_goes_away_and_comes_back(page, sqlite_url, store):
         page.unroute("**/v1/**")
         expect(page.get_by_role("definition").nth(2)).to_have_text("110", timeout=15_000)
         expect(page.get_by_text("The service cannot be reached")).to_have_count(0)
+        # One that was away when the page was opened.
+        page.route("**/v1/**", lambda route: route.abort())
+        page.goto(f"{running.url}/studies/mix")
+        expect(page.get_by_text("The service cannot be reached. Trying again.")).to_be_visible()
+        page.unroute("**/v1/**")
+        expect(page.get_by_role("button", name="Note it")).to_be_visible(timeout=15_000)
+        page.route("**/v1/**", lambda route: route.abort())
+        page.goto(f"{running.url}/new")
+        expect(page.get_by_text("The service cannot be reached. Trying again.")).to_be_visible()
+        page.unroute("**/v1/**")
+        expect(page.get_by_text("At least 122.1 samples on average")).to_be_visible(timeout=15_000)

@@ -6,6 +6,7 @@ pins the numbers anew, into tests/data/reproduction.json, after a change that is
 change them.
 """
 
+import errno
 import json
 import os
 import re
@@ -19,11 +20,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from typer.testing import CliRunner
 
 import simplexplore as sx
 from pictures import assert_texts_apart
 from simplexplore.cli import app
+from simplexplore.pages import INK
+from simplexplore.plots_results import COLOURS
 from simplexplore.reproduction import (
     PARTS,
     find_parts,
@@ -188,6 +192,27 @@ def test_texts_in_figures_stay_apart(done, name):
             patch.setattr(module, setting, value)
         (drawing,) = PARTS[name].figures(Evidence((), numbers["numbers"]))
         assert_texts_apart(drawing.draw())
+
+
+def test_samplers_have_their_colours(done):
+    """As in all other figures, and the lower bound is black."""
+    numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"]
+
+    def colours(name):
+        (drawing,) = PARTS[name].figures(Evidence((), numbers[name]["numbers"]))
+        for axes in drawing.draw().axes:
+            yield axes, {to_hex(one.get_color()) for one in axes.lines}
+
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, setting), value in SMALL.items():
+            patch.setattr(module, setting, value)
+        for _, lines in colours("epsilon"):
+            assert lines == {to_hex(COLOURS["top-two"]), to_hex(INK)}
+    bars = [
+        {to_hex(bar.get_facecolor()) for bar in axes.patches} for axes, _ in colours("allocations")
+    ]
+    oracle, ptns = ({to_hex(COLOURS[name])} for name in ("oracle", "ptns"))
+    assert bars == [oracle, ptns, oracle, ptns]
 
 
 def test_texts_in_the_overview_stay_apart():
@@ -464,6 +489,16 @@ def test_places_that_cannot_be_written(tmp_path):
     done = run("fig1", "--out", tmp_path / "file" / "below")
     assert done.exit_code == 2
     assert "cannot make the folder" in done.stderr
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("simplexplore.reproduction.store.write_whole", full)
+    done = run("fig1", "--out", tmp_path)
+    assert done.exit_code == 2
+    assert re.search(r"cannot write .*fig1-\w+\.json': No space left on device", done.stderr)
 
 
 def test_interrupted_command_says_how_to_go_on(tmp_path, monkeypatch):

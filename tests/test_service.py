@@ -6,6 +6,7 @@ import http.client
 import json
 import logging
 import re
+import signal
 import socket
 import sys
 import threading
@@ -13,6 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
+import uvicorn
+from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
@@ -53,7 +56,7 @@ def refused(response, status, kind, words):
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     document = response.json()
-    assert document["type"] == kind if ":" in kind else f"urn:simplexplore:{kind}"
+    assert document["type"] == (kind if ":" in kind else f"urn:simplexplore:{kind}")
     assert document["status"] == status
     assert re.search(words, document["detail"]), document["detail"]
     return document
@@ -287,6 +290,66 @@ def test_work_that_takes_too_long(client, monkeypatch):
     assert answer.headers["retry-after"] == "2"
 
 
+def test_work_that_was_given_up_still_counts(sqlite_url, monkeypatch):
+    """However often a stuck request is repeated, it takes no more than its share of threads."""
+    monkeypatch.setattr(desk, "PATIENCE", 0.05)
+    most, running = 0, 0
+    mutex, free = threading.Lock(), threading.Event()
+
+    def stuck():
+        nonlocal most, running
+        with mutex:
+            running += 1
+            most = max(most, running)
+        free.wait(10)
+        with mutex:
+            running -= 1
+
+    async def insist():
+        at = desk.Desk(Store(sqlite_url))
+        for _ in range(4 * desk._HEAVY):
+            with pytest.raises(HTTPException):
+                await at.run(stuck, heavy=True)
+        free.set()
+
+    asyncio.run(insist())
+    assert most == desk._HEAVY
+
+
+# ---------------------------------------------------------------------- many studies
+
+
+def test_pages_of_studies(client, monkeypatch):
+    for i in range(7):
+        client.post("/v1/studies", json={"name": f"s{i}", "problem": STAR})
+    whole = client.get("/v1/studies").json()
+    assert {*whole} == {"studies"}
+    found, after = [], None
+    for size in (3, 3, 1):
+        page = client.get("/v1/studies", params={"limit": 3} | ({"after": after} if after else {}))
+        found += page.json()["studies"]
+        assert len(page.json()["studies"]) == size
+        after = page.json().get("next")
+        assert (after is None) == (size == 1)
+    assert found == whole["studies"]
+    # One that changes meanwhile moves to the front; nothing comes twice.
+    first = client.get("/v1/studies?limit=3").json()
+    client.post("/v1/studies/s0/pulls", json={})
+    second = client.get("/v1/studies", params={"limit": 9, "after": first["next"]}).json()
+    assert [one["name"] for one in second["studies"]] == ["s3", "s2", "s1"]
+    assert "next" not in client.get("/v1/studies?limit=7").json()
+    # Several may have changed at the same moment.
+    same = [one | {"changed": 1.0} for one in whole["studies"]]
+    monkeypatch.setattr(sx.Study, "list", staticmethod(lambda _: same))
+    first = client.get("/v1/studies?limit=4").json()
+    second = client.get("/v1/studies", params={"limit": 4, "after": first["next"]}).json()
+    assert sorted(one["name"] for one in first["studies"] + second["studies"]) == [
+        f"s{i}" for i in range(7)
+    ]
+    for query in ("limit=0", "limit=10001", "after=x", "after=1.0", "after=nan:s1"):
+        refused(client.get(f"/v1/studies?{query}"), 422, "setting", "query")
+
+
 # ---------------------------------------------------------------------- access
 
 
@@ -363,6 +426,17 @@ def test_a_revoked_token_is_forgotten(sqlite_url, monkeypatch):
         assert client.get("/v1/studies").status_code == 401  # closed for good
 
 
+def test_tokens_outlast_a_power_failure(sqlite_url, monkeypatch):
+    """A revoked token must not come back with the lights."""
+    store = Store(sqlite_url)
+    flushed = []
+    monkeypatch.setattr(store, "flush", lambda: flushed.append(tokens.list_tokens(store)))
+    token, _ = tokens.create_token(store, "read")
+    assert flushed.pop() == [token]
+    tokens.revoke_token(store, token.id)
+    assert flushed.pop()[0].revoked is not None
+
+
 def test_secrets_are_kept_nowhere(tmp_path):
     store = Store(tmp_path / "s.db")
     _, text = tokens.create_token(store, "run", "for a worker")
@@ -393,6 +467,13 @@ def test_without_tokens_only_this_machine(sqlite_url):
         tokens.create_token(Store(sqlite_url), "read")
         client.app.state.doorkeeper._open_until = 0.0
         assert client.get("/v1/studies").status_code == 401
+
+
+def test_without_tokens_no_proxy(client):
+    """A proxy may use our own name for those that it lets in from elsewhere."""
+    for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"):
+        answer = client.get("/v1/studies", headers={name: "1.1 proxy"})
+        refused(answer, 403, "access", "through a proxy")
 
 
 def test_headers(client):
@@ -590,6 +671,15 @@ def test_metrics(client):
     assert values[f'simplexplore_request_seconds_bucket{{route="{route}",le="+Inf"}}'] == 1
 
 
+def test_strangers_invent_no_metrics(client):
+    """What is counted by name stays small, whatever methods somebody thinks of."""
+    for i in range(20):
+        client.request(f"BREW{i}", "/v1/studies")
+    text = client.get("/metrics").text
+    assert "BREW" not in text
+    assert 'simplexplore_requests_total{method="other",route="/v1/studies",status="405"} 20' in text
+
+
 def test_time_classes_add_up():
     metrics = Metrics()
     for seconds in (0.001, 0.02, 3.0, 99.0):
@@ -626,6 +716,13 @@ def test_the_end_is_quiet(tmp_path):
         assert "failed" not in events
 
 
+def test_told_to_stop_before_it_has_begun(sqlite_url):
+    app = make_app(sqlite_url)
+    early = server._Server(uvicorn.Config(app), app, lambda: None)
+    early.handle_exit(signal.SIGTERM, None)
+    assert early.should_exit
+
+
 def test_lines_of_files():
     text = '[constraints]\n"The Net" = "a <= 1"\nb = "a >= 0"\n'
     assert problems.line_of(text, "x: constraint 'The Net': what") == 2
@@ -646,6 +743,30 @@ def test_glances_are_shared(sqlite_url, monkeypatch):
         return await asyncio.gather(*(at.glance("mix") for _ in range(50)))
 
     assert len({one["seq"] for one in asyncio.run(many())}) == 1
+    assert len(looks) == 1
+
+
+def test_one_glance_at_a_time(sqlite_url, monkeypatch):
+    """A slow store is not asked again before it has answered."""
+    monkeypatch.setattr(desk, "GLANCE", 0.02)
+    looks = []
+
+    def slow(_, name):
+        looks.append(name)
+        time.sleep(0.3)
+        return {}
+
+    monkeypatch.setattr(desk.Desk, "_look", slow)
+
+    async def many():
+        at = desk.Desk(Store(sqlite_url))
+        watchers = []
+        for _ in range(5):
+            watchers.append(asyncio.ensure_future(at.glance("mix")))
+            await asyncio.sleep(0.03)
+        await asyncio.gather(*watchers)
+
+    asyncio.run(many())
     assert len(looks) == 1
 
 

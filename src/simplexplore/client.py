@@ -13,7 +13,6 @@ import os
 import random
 import re
 import secrets
-import shutil
 import ssl
 import threading
 import time
@@ -37,6 +36,13 @@ RETRY_FOR = 60.0
 # Seconds to wait for one answer: longer than the service takes to give up.
 _PATIENCE = 90.0
 
+# Seconds after which a quiet connection is not trusted: the service, or something on the way,
+# may have forgotten it.
+_IDLE = 30.0
+
+# Studies in one answer.
+_PAGE = 1000
+
 # Statuses that say "not now".
 _BUSY = (429, 502, 503, 504)
 
@@ -58,15 +64,19 @@ def connect(url: str, token: str | None = None, *, retry_for: float = RETRY_FOR)
     retry_for : float
         Seconds for which a service that cannot be reached is tried again.
     """
-    return Service(url, token or os.environ.get("SIMPLEXPLORE_TOKEN"), retry_for)
+    return Service(url, token or os.environ.get("SIMPLEXPLORE_TOKEN") or None, retry_for)
 
 
 class Service:
     """A service and its studies. Threads may share it; each has its own connection."""
 
     def __init__(self, url: str, token: str | None, retry_for: float) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # the port, or brackets
+            usable = False
+        if not usable:
             raise SettingError(
                 f"{url!r} is not the address of a service; it looks like http://127.0.0.1:8080."
             )
@@ -84,8 +94,24 @@ class Service:
 
     def list(self) -> Plain:
         """Say of every study how far it is, the latest change first."""
-        found: Plain = self.call("GET", "/studies")["studies"]
-        return found
+        found: dict[str, dict[str, Any]] = {}
+        if self._read_pages(found) > 1:
+            # One that changed meanwhile has moved to the front, perhaps past us.
+            self._read_pages(found)
+        return sorted(found.values(), key=lambda one: (one["changed"], one["name"]), reverse=True)
+
+    def _read_pages(self, found: dict[str, dict[str, Any]]) -> int:
+        """Read the list of studies until a page holds nothing new; returns how many it took."""
+        query: dict[str, Any] = {"limit": _PAGE}
+        pages = 0
+        while True:
+            page = self.call("GET", f"/studies{_query(query)}")
+            pages += 1
+            new = {one["name"]: one for one in page["studies"] if found.get(one["name"]) != one}
+            found |= new
+            if "next" not in page or not new:
+                return pages
+            query["after"] = page["next"]
 
     def create(
         self, name: str, problem: Problem, sampler: str = "ctns", **settings: Any
@@ -134,8 +160,8 @@ class Service:
         if method == "POST":
             headers["Content-Type"] = "application/json"
             headers[KEY_HEADER] = quote(key or secrets.token_hex(16))
-            content = json.dumps(body).encode()
-        started = time.monotonic()
+            content = json.dumps(body, default=_plain).encode()
+        failed: float | None = None  # since when
         pause = 0.05
         while True:
             try:
@@ -147,9 +173,13 @@ class Service:
                 self.close()
                 waiting = 0.0
                 error = ServiceError(f"{self.url} cannot be reached ({_words(reason)}).")
+                if isinstance(reason, ssl.SSLCertVerificationError):  # no time heals this
+                    raise error from None
+            now = time.monotonic()
+            failed = now if failed is None else failed
             # Spread out, so that many workers do not come back at the same moment.
             nap = max(waiting, pause * random.uniform(0.5, 1.0))
-            if time.monotonic() - started + nap > self._retry_for:
+            if now - failed + nap > self._retry_for:
                 raise error
             time.sleep(nap)
             pause = min(2 * pause, 2.0)
@@ -168,16 +198,17 @@ class Service:
         waiting = response.headers.get("Retry-After", "0")
         answer = b""
         if into is not None and response.status == 200:
-            into.seek(0)
-            into.truncate()
-            shutil.copyfileobj(response, into)
+            _write(response, into)
         else:
             answer = response.read()
+        self._local.used = time.monotonic()
         if response.will_close:
             self.close()
         return response.status, float(waiting) if waiting.isdecimal() else 0.0, answer
 
     def _connection(self) -> http.client.HTTPConnection:
+        if time.monotonic() - getattr(self._local, "used", 0.0) > _IDLE:
+            self.close()
         connection = getattr(self._local, "connection", None)
         if connection is None or getattr(self._local, "pid", None) != os.getpid():
             host, port = self._parts.hostname, self._parts.port
@@ -393,6 +424,28 @@ def _query(values: Mapping[str, Any]) -> str:
 
 def _words(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python's."""
+    if not hasattr(value, "item"):
+        raise SettingError(f"{value!r} is not something that can be sent to a service.")
+    return value.item()
+
+
+def _write(response: http.client.HTTPResponse, file: BinaryIO) -> None:
+    """Write an answer to a file, from its start and to its end."""
+    file.seek(0)
+    file.truncate()
+    while piece := response.read(2**16):
+        try:
+            file.write(piece)
+        except OSError as error:
+            raise SettingError(
+                f"{file.name}: cannot write it: {error.strerror or error}."
+            ) from None
+    if response.length:  # read in pieces, an answer that breaks off just ends
+        raise http.client.IncompleteRead(b"", response.length)
 
 
 def _document(answer: bytes) -> Any:

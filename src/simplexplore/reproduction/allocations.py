@@ -10,7 +10,8 @@ from scipy.optimize import nnls
 
 from ..bound import lower_bound
 from ..catalog import instance
-from ..pages import BLUE, DIM, HEADING, INK, SMALL, TRACK, Page
+from ..pages import DIM, HEADING, INK, SMALL, TRACK, Page
+from ..plots_results import COLOURS
 from ..problem import Problem
 from ..words import number
 from .part import CORRECTED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
@@ -112,7 +113,8 @@ def _draw(evidence: Evidence) -> Figure:
         axes.set_ylim(len(arms), 0)
         axes.plot([0, 0], [0, len(arms)], color=TRACK, linewidth=1, clip_on=False)
         places = np.arange(len(arms)) + 0.5
-        axes.barh(places, found["exact"], height=0.6, color=BLUE)
+        colour = COLOURS["ptns" if "ptns" in title else "oracle"]
+        axes.barh(places, found["exact"], height=0.6, color=colour)
         axes.plot(PRINTED[name], places, "D", markersize=5, color="white", markeredgecolor=INK)
         for i, arm in enumerate(arms):
             row = body + ROW * (i + 0.5)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..bound import RelaxedBound, binary_kl
 from ..catalog import instance
-from ..pages import DIM, HEADING, SMALL, TEXT, Page
+from ..pages import HEADING, INK, SMALL, TEXT, TRACK, Page
+from ..plots_results import COLOURS
 from ..runner import simulate
 from ..words import number
 from .meal import frame
@@ -24,7 +25,6 @@ INSTANCES = ("triangle", "star", "eight-arms", "movies", "gaussian-1", "gaussian
 SAMPLER, THRESHOLD, RUNS = "top-two", "mixture", 30
 
 COLUMNS, MARGIN, WIDTH, HEIGHT, GAP = 3, 0.3, 2.6, 2.0, 0.75
-COLOUR, PALE = "#0072b2", "#e69f00"
 
 
 def _compute(workers: int) -> dict[str, Any]:
@@ -61,15 +61,19 @@ def _compute(workers: int) -> dict[str, Any]:
 def _draw(evidence: Evidence) -> Figure:
     page = Page()
     rows = -(-len(INSTANCES) // COLUMNS)
-    left, top = MARGIN + 0.55, MARGIN + HEADING
-    page.resize(
-        left + COLUMNS * (WIDTH + GAP) - GAP + MARGIN, top + rows * (HEIGHT + HEADING + 0.35)
-    )
+    left, top = MARGIN + 0.55, MARGIN + 2 * HEADING
+    width = left + COLUMNS * (WIDTH + GAP) - GAP
+    page.resize(width + MARGIN, top + rows * (HEIGHT + HEADING + 0.35))
+    page.heading(
+        MARGIN, MARGIN, "Samples until a mix within ε of the best is known",
+        f"line: mean of {RUNS} runs of {SAMPLER}, with 3 standard errors; dashed: T × kl(δ, 1 - δ) "
+        "of the best answer found; shade: down to what is proven for any answer", width,
+    )  # fmt: skip
     for i, (name, curve) in enumerate(evidence.numbers["curves"].items()):
         x = left + (i % COLUMNS) * (WIDTH + GAP)
         y = top + (i // COLUMNS) * (HEIGHT + HEADING + 0.35)
         delta = instance(name).problem.delta
-        page.heading(x - 0.4, y - HEADING, name, f"δ = {delta:g}, {RUNS} runs each", WIDTH + 0.4)
+        page.heading(x - 0.4, y - HEADING, name, f"end-of-time, δ = {delta:g}", WIDTH + 0.4)
         axes = page.axes(x, y, WIDTH, HEIGHT, name)
         frame(axes)
         places = np.arange(len(curve))
@@ -79,23 +83,25 @@ def _draw(evidence: Evidence) -> Figure:
         axes.minorticks_off()
         means = [row["mean"] for row in curve]
         errors = [3 * row["stderr"] for row in curve]
-        axes.errorbar(places, means, errors, color=COLOUR, marker="o", markersize=4, linewidth=1.5)
-        axes.plot(
-            places, [row["bound"] for row in curve], color=PALE, linestyle="--", linewidth=1.5
-        )
-        lowest, highest = min(row["bound"] for row in curve), max(means)
+        colour = COLOURS[SAMPLER]
+        axes.errorbar(places, means, errors, color=colour, marker="o", markersize=4, linewidth=1.5)
+        bounds = [row["bound"] for row in curve]
+        least = [row["least_time"] * binary_kl(delta) for row in curve]
+        axes.plot(places, bounds, color=INK, linestyle="--", linewidth=1.5)
+        axes.fill_between(places, least, bounds, color=TRACK, linewidth=0)
+        lowest, highest = min(least), max(means)
         axes.set_ylim(lowest / 1.6, highest * 1.6)
         ticks = [10.0**k for k in range(8) if lowest / 1.6 <= 10.0**k <= highest * 1.6]
         axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
         if i == 0:
             at = len(curve) // 2
-            axes.text(at + 0.1, means[at] * 1.4, SAMPLER, size=SMALL, color=COLOUR)
-            low = curve[at]["bound"] / 1.3
-            axes.text(at - 0.1, low, "T × kl", size=SMALL, color=PALE, ha="right", va="top")
+            axes.text(at + 0.1, means[at] * 1.4, SAMPLER, size=SMALL, color=colour)
+            low = least[at] / 1.2
+            axes.text(at - 0.2, low, "lower bound", size=SMALL, color=INK, ha="right", va="top")
         if i // COLUMNS == rows - 1:
-            axes.set_xlabel("epsilon (0: the best itself)", size=TEXT)
+            axes.set_xlabel("ε (0: the best itself; not to scale)", size=TEXT)
         if i % COLUMNS == 0:
-            axes.set_ylabel("samples", size=TEXT, color=DIM)
+            axes.set_ylabel("samples (logarithmic)", size=TEXT)
     return page.figure
 
 

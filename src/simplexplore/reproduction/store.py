@@ -61,7 +61,10 @@ class Store:
         path = self._place(name, settings).with_suffix(".json")
         if not path.is_file():
             text = json.dumps({"settings": dict(settings), "numbers": make()}, indent=1)
-            write_whole(path, text.encode())
+            try:
+                write_whole(path, text.encode())
+            except OSError as error:
+                raise SettingError(f"cannot write {str(path)!r}: {error.strerror}.") from None
         try:
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["numbers"]
         except (OSError, ValueError, KeyError, TypeError) as error:

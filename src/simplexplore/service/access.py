@@ -20,6 +20,9 @@ _bearer = HTTPBearer(auto_error=False, description="A token that 'simplexplore t
 # but it cannot make a browser send one of these.
 _LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 
+# What proxies add. One that uses our own name for others would let everybody in.
+_PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
 
@@ -53,6 +56,12 @@ async def identify(request: Request, text: str | None) -> Token:
                 403,
                 "without tokens, the service answers only to this machine's own names (localhost, "
                 "127.0.0.1). Make a token with 'simplexplore token create'.",
+            )
+        if any(name in request.headers for name in _PROXIES):
+            raise HTTPException(
+                403,
+                "without tokens, the service answers nobody who comes through a proxy. Make a "
+                "token with 'simplexplore token create'.",
             )
         return NOBODY
     remembered = doorkeeper.remembered(text)

@@ -184,9 +184,37 @@ def _problem(text: str) -> problem.Problem:
 
 
 @api.get("/studies", response_model=models.Studies)
-async def list_studies(desk: AtDesk, _token: Reader) -> Response:
-    """List all studies with their progress, the latest change first."""
-    return Json({"studies": await desk.run(lambda: Study.list(desk.store))})
+async def list_studies(
+    desk: AtDesk,
+    _token: Reader,
+    limit: Annotated[int | None, Query(ge=1, le=MAX_BATCH, description="Default: all.")] = None,
+    after: Annotated[
+        str | None,
+        Query(
+            pattern=r"^\d+(\.\d+)?(e[+-]\d+)?:.",
+            max_length=1000,
+            description="'next' of the page before.",
+        ),
+    ] = None,
+) -> Response:
+    """List studies with their progress, the latest change first.
+
+    One that changes moves to the front. So who reads all pages, and then the first ones again
+    until one holds nothing new, has seen every study.
+    """
+    found = await desk.run(lambda: Study.list(desk.store))
+    found.sort(key=_place, reverse=True)
+    if after is not None:
+        changed, _, name = after.partition(":")
+        found = [one for one in found if _place(one) < (float(changed), name)]
+    page: dict[str, Any] = {"studies": found[:limit]}
+    if limit is not None and limit < len(found):
+        page["next"] = "{!r}:{}".format(*_place(found[limit - 1]))
+    return Json(page)
+
+
+def _place(study: Mapping[str, Any]) -> tuple[float, str]:
+    return study["changed"], study["name"]
 
 
 @api.post("/studies", status_code=201)
@@ -254,7 +282,10 @@ async def status(desk: AtDesk, name: Name, _token: Reader) -> Response:
 
     def work() -> dict[str, Any]:
         study = desk.study(name, looking=True)
-        found = study.status() | {"answer_in_words": study.answer_in_words}
+        found = study.status() | {
+            "answer_in_words": study.answer_in_words,
+            "epsilon": study.problem.epsilon,
+        }
         del found["store"]  # where it is concerns only those who run the service
         return found
 

@@ -33,7 +33,7 @@ def make_app(store: str | os.PathLike[str] | Store) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.desk = Desk(opened)
         yield
-        app.state.desk.closing.set()
+        app.state.desk.close()
         opened.close()
 
     app = FastAPI(

@@ -7,10 +7,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import anyio
-import anyio.to_thread
 from starlette.exceptions import HTTPException
 
 from ..store import Store
@@ -45,18 +44,28 @@ class Desk:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.closing = asyncio.Event()
-        self._threads = anyio.CapacityLimiter(_THREADS)
-        self._heavy = anyio.CapacityLimiter(_HEAVY)
+        self._threads = ThreadPoolExecutor(_THREADS, "work")
+        self._heavy = ThreadPoolExecutor(_HEAVY, "heavy")
         self._mutex = threading.Lock()
         self._open: OrderedDict[tuple[str, bool], Study] = OrderedDict()
         self._glances: dict[str, tuple[float, asyncio.Task[dict[str, Any]]]] = {}
 
+    def close(self) -> None:
+        """Let watchers go, and begin nothing more."""
+        self.closing.set()
+        for threads in (self._threads, self._heavy):
+            threads.shutdown(wait=False, cancel_futures=True)
+
     async def run(self, work: Callable[[], Result], *, heavy: bool = False) -> Result:
-        """Do something that takes time; give up waiting for it when it takes too much."""
-        limiter = self._heavy if heavy else self._threads
+        """Do something that takes time; give up waiting for it when it takes too much.
+
+        What is given up keeps its thread until it ends, so that requests which are sent again
+        and again do not pile up.
+        """
+        threads = self._heavy if heavy else self._threads
+        task = asyncio.get_running_loop().run_in_executor(threads, work)
         try:
-            with anyio.fail_after(PATIENCE):
-                return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+            return await asyncio.wait_for(task, PATIENCE)
         except TimeoutError:
             raise HTTPException(
                 503,
@@ -84,7 +93,7 @@ class Desk:
     async def glance(self, name: str) -> dict[str, Any]:
         """What the store says of a study, at most half a second ago: one look for all watchers."""
         at, task = self._glances.get(name, (0.0, None))
-        if task is None or time.monotonic() - at > 0.9 * GLANCE:
+        if task is None or (task.done() and time.monotonic() - at > 0.9 * GLANCE):
             if len(self._glances) > _MOST_OPEN:
                 self._glances.clear()
             task = asyncio.ensure_future(self.run(lambda: self._look(name)))

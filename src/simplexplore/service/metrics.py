@@ -14,6 +14,9 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Upper ends of the time classes, in seconds.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
+# Methods that are counted by name. Anybody can invent others.
+_METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
+
 # Studies that are counted one by one; the rest only in the totals.
 _MOST_STUDIES = 500
 
@@ -32,7 +35,7 @@ class Metrics:
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Add a request that was answered."""
         with self._mutex:
-            key = (method, route, status)
+            key = (method if method in _METHODS else "other", route, status)
             self._requests[key] = self._requests.get(key, 0) + 1
             # Counts by class, then their sum and the number of requests.
             row = self._times.setdefault(route, [0.0] * (len(_BUCKETS) + 2))

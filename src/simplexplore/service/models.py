@@ -128,6 +128,7 @@ class Studies(BaseModel):
     """Studies, the latest change first."""
 
     studies: list[dict[str, Any]]
+    next: str | None = Field(None, description="What to send as 'after'; absent at the end.")
 
 
 class Events(BaseModel):

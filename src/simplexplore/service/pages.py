@@ -26,11 +26,16 @@ class _Files:
     def __init__(self) -> None:
         self._found: dict[str, tuple[bytes, str, str]] = {}
         for file in (files(__package__) / "dashboard").iterdir():
-            ending = file.name[file.name.rfind(".") :]
-            if ending in _KINDS:
-                content = file.read_bytes()
-                tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
-                self._found[file.name] = (content, _KINDS[ending], tag)
+            self._add(file.name, file.read_bytes())
+        # Addresses are relative, since a proxy may serve us below a path; this is one level down.
+        page, _, _ = self._found["index.html"]
+        self._add("study.html", page.replace(b'"./', b'"../'))
+
+    def _add(self, name: str, content: bytes) -> None:
+        kind = _KINDS.get(name[name.rfind(".") :])
+        if kind is not None:
+            tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
+            self._found[name] = (content, kind, tag)
 
     def answer(self, name: str, request: Request) -> Response:
         """A file, or the news that it is still the same."""
@@ -48,10 +53,15 @@ _files = _Files()
 
 @pages.get("/")
 @pages.get("/new")
-@pages.get("/studies/{name}")
 async def page(request: Request) -> Response:
     """The page; its script shows what the address names."""
     return _files.answer("index.html", request)
+
+
+@pages.get("/studies/{name}")
+async def study_page(request: Request) -> Response:
+    """The page, for a study."""
+    return _files.answer("study.html", request)
 
 
 @pages.get("/assets/{name}")

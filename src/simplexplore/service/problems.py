@@ -53,13 +53,13 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 async def _of_http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if error.status_code == 413:
-        return problem_response(to_problem(TooLargeError(error.detail)), error.headers)
     return problem_response(http_problem(error.status_code, error.detail), error.headers)
 
 
 def http_problem(status: int, detail: str) -> dict[str, Any]:
     """An error that HTTP itself has a name for."""
+    if status == 413:
+        return to_problem(TooLargeError(detail))
     name = "urn:simplexplore:access" if status in (401, 403) else "about:blank"
     title = HTTPStatus(status).phrase
     return {"type": name, "title": title, "status": status, "detail": detail}

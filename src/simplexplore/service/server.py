@@ -114,7 +114,9 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         log("stopping", signal=sig)
-        self._app.state.desk.closing.set()
+        desk = getattr(self._app.state, "desk", None)  # None if it has not begun yet
+        if desk is not None:
+            desk.closing.set()
         super().handle_exit(sig, frame)
 
 

@@ -2,10 +2,15 @@
 // Whatever comes from the service becomes text nodes and attributes, never HTML.
 "use strict";
 
-const TOKEN = "simplexplore-token";
+// Where the service is: "/", or below the path that a proxy gave it.
+const ROOT = new URL("..", document.currentScript.src).pathname;
+const TOKEN = `simplexplore-token ${ROOT}`;
 const POLL = 5000;      // milliseconds between looks where nothing is pushed
 const REDRAW = 1000;    // and at least between two redrawings of a study
+const SILENCE = 40000;  // after which a stream is dead: it gives a sign of life every 15000
 const FEW = 12;         // arms shown at first
+const MANY = 200;       // studies shown at a time
+const PAGE = 1000;      // studies read at a time
 const RECENT = 15;      // events shown
 const main = document.getElementById("main");
 
@@ -39,8 +44,13 @@ function percent(share) {  // rounded down: only all is 100%
   return share === null ? "–" : `${Math.floor(1000 * Math.max(0, share)) / 10}%`;
 }
 
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
 const time = (seconds) => new Date(1000 * seconds).toLocaleString([],
   { dateStyle: "medium", timeStyle: "medium" });
+
+// A few words that stay on one line.
+const whole = (text) => el("span", { class: "whole" }, text);
 
 // A table whose cells carry their column's heading, for narrow screens.
 function table(caption, headings, rows, numeric = []) {
@@ -109,9 +119,9 @@ async function call(path, body, key) {
   }
   let response;
   try {
-    response = await fetch(`/v1${path}`, options);
+    response = await fetch(`${ROOT}v1${path}`, options);
   } catch {
-    throw new Refusal(0, { detail: "The service cannot be reached. Trying again." });
+    throw new Refusal(0, { detail: "The service cannot be reached." });
   }
   if (response.ok) return response.status === 204 ? null : response.json();
   const refusal = new Refusal(response.status, await response.json().catch(() => ({})));
@@ -127,21 +137,30 @@ function newKey() {
 // Calls `changed` whenever the service says so. Read with fetch, since EventSource sends no token.
 async function listen(name, changed) {
   for (;;) {
+    const ending = new AbortController();
+    let alarm = 0;
+    const alive = () => {
+      clearTimeout(alarm);
+      alarm = setTimeout(() => ending.abort(), SILENCE);
+    };
     try {
-      const response = await fetch(`/v1/studies/${encodeURIComponent(name)}/events`,
-        { headers: headers() });
+      alive();
+      const response = await fetch(`${ROOT}v1/studies/${encodeURIComponent(name)}/events`,
+        { headers: headers(), signal: ending.signal });
       if (response.ok) {
         const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
         for (let text = ""; ;) {
           const { done, value } = await reader.read();
           if (done) break;
-          text += value;
-          if (/^data:/m.test(text) && text.includes("\n\n")) changed();
-          text = text.slice(text.lastIndexOf("\n\n") + 2);
+          alive();
+          const events = (text + value).split("\n\n");
+          text = events.pop();  // not whole yet
+          if (events.some((event) => /^data:/m.test(event))) changed();
         }
       }
     } catch { /* the service is away: look again in a while */ }
-    await new Promise((resolve) => setTimeout(resolve, POLL));
+    clearTimeout(alarm);
+    await pause(POLL);
     changed();
   }
 }
@@ -149,6 +168,7 @@ async function listen(name, changed) {
 // ------------------------------------------------------------------ token and role
 
 let role = null;
+let declined = false;  // to give a token: do not ask again and again
 
 const may = (wanted) => ["read", "run", "admin"].indexOf(role) >= ["read", "run", "admin"].indexOf(wanted);
 
@@ -163,7 +183,7 @@ async function learnRole() {
 
 function askForToken(why) {
   const dialog = document.getElementById("ask-token");
-  if (dialog.open) return;
+  if (dialog.open || (why && declined)) return;
   document.getElementById("token-why").textContent = why ||
     "A token says what you may do here. It is kept until you close this tab.";
   dialog.returnValue = "cancel";
@@ -177,14 +197,22 @@ document.getElementById("ask-token").addEventListener("close", (event) => {
   input.value = "";
   if (event.target.returnValue === "forget") sessionStorage.removeItem(TOKEN);
   else if (event.target.returnValue === "use" && text) sessionStorage.setItem(TOKEN, text);
-  else return;
+  else {
+    declined = true;
+    return;
+  }
   location.reload();
 });
 
-function complain(error) {
-  const place = document.getElementById("trouble");
-  if (place) renew(place, el("p", { class: "error", role: "alert" }, error.message));
+// Say what is wrong; said once, however often it is tried again.
+function complain(error, place, more = "") {
+  const text = error.message + more;
+  if (place.textContent !== text) place.replaceChildren(el("p", { class: "error", role: "alert" }, text));
 }
+
+// The same, of something that is tried again by itself.
+const complainForNow = (error) =>
+  complain(error, document.getElementById("trouble"), error.status === 0 ? " Trying again." : "");
 
 function begin(title, ...children) {
   document.title = `${title} · simplexplore`;
@@ -201,37 +229,53 @@ async function showList() {
   const search = el("div", { hidden: true }, el("label", { for: "filter" }, "Show names that contain"), filter);
   begin("Studies", search, place);
   document.querySelector(".brand").setAttribute("aria-current", "page");
-  let studies = [];
+  const studies = new Map();
+  let complete = false;
+
+  // Studies that change move to the front: pages are read until one holds nothing new, or to
+  // the end if the last time was interrupted.
+  async function read() {
+    const enough = complete;
+    complete = false;
+    for (let after = ""; after !== null;) {
+      const page = await call(`/studies?limit=${PAGE}${after}`);
+      const old = page.studies.every((one) => studies.get(one.name)?.changed === one.changed);
+      for (const one of page.studies) studies.set(one.name, one);
+      after = "next" in page && !(enough && old) ? `&after=${encodeURIComponent(page.next)}` : null;
+    }
+    complete = true;
+  }
 
   function draw() {
-    search.hidden = studies.length <= FEW;
+    search.hidden = studies.size <= FEW;
     const wanted = filter.value.toLowerCase();
-    const shown = studies.filter((one) => one.name.toLowerCase().includes(wanted));
-    if (!studies.length) {
+    const found = [...studies.values()].filter((one) => one.name.toLowerCase().includes(wanted));
+    const shown = found.sort((a, b) => b.changed - a.changed).slice(0, MANY);
+    if (!studies.size) {
       renew(place, el("p", {}, "There are no studies yet."), may("run")
-        ? el("p", {}, el("a", { href: "/new" }, "Start the first one"), " with a problem file.")
+        ? el("p", {}, el("a", { href: `${ROOT}new` }, "Start the first one"), " with a problem file.")
         : el("p", {}, "Somebody with a run token can start one."));
       return;
     }
     renew(place, table(
-      `${shown.length} of ${studies.length} ${studies.length === 1 ? "study" : "studies"}, the latest change first`,
+      `${number(shown.length)} of ${number(studies.size)} ${studies.size === 1 ? "study" : "studies"}, the latest change first`,
       ["Study", "State", "Evidence", "Rewards", "Pending", "Allowed error", "Last change"],
-      shown.map((one, i) => [
-        el("a", { id: `study-${i}`, href: `/studies/${encodeURIComponent(one.name)}` }, one.name),
+      shown.map((one) => [
+        el("a", { id: `study-${one.name}`, href: `${ROOT}studies/${encodeURIComponent(one.name)}` }, one.name),
         el("span", { class: `state ${one.state}` }, one.state),
         pictured(percent(one.progress), ...bar(one.progress ?? 0)),
-        number(one.rewards), number(one.pending), number(one.delta), time(one.changed),
+        number(one.rewards), number(one.pending), number(one.delta), whole(time(one.changed)),
       ]), [3, 4, 5]));
   }
 
   for (;;) {
     try {
       if (role === null) await learnRole();
-      studies = (await call("/studies")).studies;
+      await read();
       calm();
       draw();
-    } catch (error) { complain(error); }
-    await new Promise((resolve) => setTimeout(resolve, POLL));
+    } catch (error) { complainForNow(error); }
+    await pause(POLL);
   }
 }
 
@@ -240,6 +284,7 @@ async function showList() {
 function answerInWords(status) {
   if (status.answer) {
     return [status.answer_in_words,
+      (status.epsilon ? `It earns at most ${number(status.epsilon)} less than the best mix. ` : "") +
       `Found with ${number(status.answer.rewards)} rewards` +
       (status.proven ? "." : ", by a rule of thumb: nothing is proven of this threshold.")];
   }
@@ -249,7 +294,8 @@ function answerInWords(status) {
   const left = status.to_go === null
     ? "The best mixes tie at the means seen so far: no telling how many samples to go."
     : `${percent(status.progress)} of the evidence needed; about ${number(status.to_go)} samples to go if the means are as they look.`;
-  return [`Best mix so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left}`];
+  const kind = status.epsilon ? "Good mix" : "Best mix";
+  return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left}`];
 }
 
 function figures(status) {
@@ -260,6 +306,7 @@ function figures(status) {
     ["Pending pulls", number(status.pending)],
     ["Given up", number(status.expired)],
     ["Allowed error", number(status.delta)],
+    ...(status.epsilon ? [["Allowed loss", number(status.epsilon)]] : []),
   ];
   return el("dl", { class: "figures" }, ...pairs.map(([name, value]) =>
     el("div", {}, el("dt", {}, name), el("dd", {}, value))));
@@ -291,7 +338,7 @@ function chart(points, width) {
     ...rounds(endY, 4).flatMap((value) => [
       svg("line", { class: "axis", x1: left, x2: width - right, y1: y(value), y2: y(value) }),
       svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value))]),
-    ...rounds(endX, Math.max(2, width / 160)).map((value) =>
+    ...rounds(endX, Math.max(2, width / 160)).filter(Number.isInteger).map((value) =>
       svg("text", { x: x(value), y: height - bottom + 18, "text-anchor": "middle" }, number(value))),
     svg("text", { x: width - right, y: height - 2, "text-anchor": "end" }, "rewards"),
     line("threshold"), line("statistic"),
@@ -300,9 +347,9 @@ function chart(points, width) {
 
 function evidence(points, width) {
   const some = points.filter((_, i) => i % Math.ceil(points.length / 20) === 0 || i === points.length - 1);
-  return [chart(points, width), el("details", { id: "points" }, el("summary", {}, "As a table"),
+  return [chart(points, width), el("details", { id: "points" }, el("summary", { id: "as-table" }, "As a table"),
     table("The comparison that is least settled", ["Rewards", "Evidence", "Needed", "Time"],
-      some.map((one) => [number(one.rewards), number(one.statistic), number(one.threshold), time(one.at)]),
+      some.map((one) => [number(one.rewards), number(one.statistic), number(one.threshold), whole(time(one.at))]),
       [0, 1, 2]))];
 }
 
@@ -325,7 +372,7 @@ function arms(status, all) {
       arm.mean === null ? null : pictured(number(arm.mean),
         svg("line", { class: "interval", x1: place(arm.low ?? from), x2: place(arm.high ?? from + span), y1: 7, y2: 7 }),
         svg("rect", { class: "mean", x: place(arm.mean) - 1.2, y: 1, width: 2.4, height: 12 })),
-      arm.low === null || arm.high === null ? null : `${number(arm.low)} to ${number(arm.high)}`,
+      arm.low === null || arm.high === null ? null : whole(`${number(arm.low)} to ${number(arm.high)}`),
       pictured(number(arm.rewards), ...bar(arm.rewards / most), tick("target", arm.target / most)),
       number(arm.target), arm.pending ? number(arm.pending) : null,
     ]), [5, 6]);
@@ -346,7 +393,7 @@ function constraints(status) {
       const slack = row.policy === null ? null : Math.max(0, Math.min(...slacks));
       const ends = [row.lower, row.upper, row.policy, row.explored].filter((one) => one !== null);
       const from = Math.min(0, ...ends), span = (Math.max(...ends) - from) * 1.1 || 1;
-      return [row.name, limits(row),
+      return [row.name, whole(limits(row)),
         row.policy === null ? null : pictured(number(row.policy), ...bar((row.policy - from) / span),
           ...[row.lower, row.upper].filter((one) => one !== null).map((one) => tick("limit", (one - from) / span))),
         slack === null ? null : slack < 1e-9 ? "none" : number(slack),
@@ -361,7 +408,8 @@ function comparisons(status) {
   const order = [...status.edges].sort((a, b) => (a.statistic - a.threshold) - (b.statistic - b.threshold));
   return table(order.length > FEW ? `The ${FEW} least settled of ${order.length}` : "",
     ["Less of", "More of", "Evidence", "Needed"],
-    order.slice(0, FEW).map((edge) => [side(edge, -1), side(edge, 1),
+    order.slice(0, FEW).map((edge) => [
+      el("span", {}, el("span", { class: "folded" }, "Less of "), side(edge, -1)), side(edge, 1),
       pictured(number(edge.statistic), ...bar(edge.statistic / edge.threshold)), number(edge.threshold)]), [3]);
 }
 
@@ -370,15 +418,16 @@ const EVENTS = { asked: "asked", told: "reward", late: "late reward", elsewhere:
 
 function recent(events) {
   return table("The latest first", ["What", "Arm", "Reward or remark", "Time"],
-    [...events].reverse().slice(0, RECENT).map((one) => [EVENTS[one.event] ?? one.event,
+    [...events].reverse().slice(0, RECENT).map((one) => [whole(EVENTS[one.event] ?? one.event),
       one.arm ?? null, one.reward !== undefined ? number(one.reward)
         : one.text ?? (one.event === "extended" ? `allowed error ${number(one.delta)}` : null),
-      time(one.at)]));
+      whole(time(one.at))]));
 }
 
 async function download(path, form, file) {
-  const response = await fetch(`/v1${path}/export?format=${form}`, { headers: headers() });
-  if (!response.ok) throw new Refusal(response.status, await response.json());
+  const response = await fetch(`${ROOT}v1${path}/export?format=${form}`, { headers: headers() })
+    .catch(() => { throw new Refusal(0, { detail: "The service cannot be reached." }); });
+  if (!response.ok) throw new Refusal(response.status, await response.json().catch(() => ({})));
   const address = URL.createObjectURL(await response.blob());
   el("a", { href: address, download: file }).click();
   URL.revokeObjectURL(address);
@@ -389,22 +438,24 @@ function section(title, id, ...children) {
     el("h2", { id: `${id}-title` }, title), ...children);
 }
 
-// A form whose request is named once, so that a second click does nothing more.
+// A form whose request has one name until something else is written, so that a second click,
+// or another attempt after a lost answer, does nothing more.
 function smallForm(label, hint, button, send) {
   const id = label.toLowerCase().replace(/\W+/g, "-");
-  const input = el("input", { id, required: true });
   let key = newKey();
+  const input = el("input", { id, required: true, oninput: () => { key = newKey(); } });
+  const trouble = el("div");
   return el("form", { onsubmit: async (event) => {
     event.preventDefault();
     try {
       await send(input.value, key);
       input.value = "";
-      calm();
+      key = newKey();
+      trouble.replaceChildren();
       announce("Done.");
-    } catch (error) { complain(error); }
-    key = newKey();
+    } catch (error) { complain(error, trouble); }
   } }, el("label", { for: id }, label), hint ? el("p", { class: "hint" }, hint) : null, input,
-  el("p", { class: "buttons" }, el("button", { type: "submit" }, button)));
+  trouble, el("p", { class: "buttons" }, el("button", { type: "submit" }, button)));
 }
 
 async function showStudy(name) {
@@ -413,11 +464,12 @@ async function showStudy(name) {
     .map((id) => [id, el("div", { id: `at-${id}` })]));
   const about = el("p", { class: "dim" });
   let all = false, points = [], status = null, said = "";
-  begin(name, about, places.words, places.figures,
+  const content = el("div", { hidden: true }, about, places.words, places.figures,
     section("Evidence", "evidence", places.chart), section("Arms", "arms", places.arms),
     section("Constraints", "constraints", places.limits),
     section("Against neighbouring mixes", "edges", places.edges),
     section("Recent events", "recent", places.recent), section("Actions", "acts", places.acts));
+  begin(name, content);
 
   const width = () => Math.max(280, Math.min(1000, main.clientWidth));
 
@@ -444,13 +496,34 @@ async function showStudy(name) {
     if (heard && heard !== said) announce(said = heard);
   }
 
+  function offer() {
+    const trouble = el("div");
+    places.acts.append(el("p", { class: "buttons" }, ...["csv", "json"].map((form) =>
+      el("button", { type: "button", onclick: () =>
+        download(path, form, `${name}.${form}`).then(() => trouble.replaceChildren(),
+          (error) => complain(error, trouble)) }, `Export as ${form.toUpperCase()}`))), trouble);
+    if (may("run")) {
+      places.acts.append(smallForm("A remark for the journal", "", "Note it",
+        (text, key) => call(`${path}/notes`, { text }, key)));
+    }
+    if (may("admin")) {
+      places.acts.append(smallForm("A smaller allowed error", "To go on with more confidence; there is no way back.",
+        "Extend the study", (text, key) => call(`${path}/extension`, { delta: Number(text) }, key)));
+    }
+  }
+
   let events = [];
   async function refresh() {
+    if (role === null) {
+      await learnRole();
+      offer();
+    }
     status = await call(`${path}/status`);
     const after = points.length ? points[points.length - 1].seq : 0;
     points = points.concat((await call(`${path}/history?after=${after}`)).points);
     events = (await call(`${path}/journal?after=${Math.max(0, status.seq - 2 * RECENT)}&limit=100`)).events;
     calm();
+    content.hidden = false;  // first, since the chart is as wide as its place
     draw(events);
   }
 
@@ -462,27 +535,12 @@ async function showStudy(name) {
     busy = true;
     while (wanted && !document.hidden) {
       wanted = false;
-      try { await refresh(); } catch (error) {
-        complain(error);
-        if (error.status === 404) return;
-      }
-      await new Promise((resolve) => setTimeout(resolve, REDRAW));
+      try { await refresh(); } catch (error) { complainForNow(error); }
+      await pause(REDRAW);
     }
     busy = false;
   }
 
-  try { await learnRole(); } catch (error) { complain(error); }
-  places.acts.append(el("p", { class: "buttons" }, ...["csv", "json"].map((form) =>
-    el("button", { type: "button", onclick: () =>
-      download(path, form, `${name}.${form}`).catch(complain) }, `Export as ${form.toUpperCase()}`))));
-  if (may("run")) {
-    places.acts.append(smallForm("A remark for the journal", "", "Note it",
-      (text, key) => call(`${path}/notes`, { text }, key)));
-  }
-  if (may("admin")) {
-    places.acts.append(smallForm("A smaller allowed error", "To go on with more confidence; there is no way back.",
-      "Extend the study", (text, key) => call(`${path}/extension`, { delta: Number(text) }, key)));
-  }
   window.addEventListener("resize", () => { if (status) draw(events); });
   document.addEventListener("visibilitychange", changed);
   await changed();
@@ -534,6 +592,7 @@ async function showForm() {
   const sampler = el("select", { id: "sampler" }), threshold = el("select", { id: "threshold" });
   const expiry = el("input", { id: "expiry", type: "number", min: "0", step: "any", value: "24" });
   const start = el("button", { type: "submit", class: "first" }, "Start the study");
+  const trouble = el("div");
   let key = newKey(), timer = 0, round = 0;
 
   function number_lines(wrong) {
@@ -560,22 +619,27 @@ async function showForm() {
     try {
       const plan = await call("/bound", { problem: text.value });
       if (mine === round) { number_lines(null); renew(result, ...planned(plan)); }
-    } catch (error) { if (mine === round) show(error); }
+    } catch (error) {
+      if (mine !== round) return;
+      show(error);
+      if (error.status === 0) timer = setTimeout(check, POLL);
+    }
   }
 
   const choice = (id, label, input, hint) => el("div", {}, el("label", { for: id }, label), input,
     el("p", { class: "hint" }, hint));
-  const form = el("form", { onsubmit: async (event) => {
+  // As in the small forms, a request has one name until something else is written.
+  const form = el("form", { oninput: () => { key = newKey(); }, onsubmit: async (event) => {
     event.preventDefault();
     start.disabled = true;
+    trouble.replaceChildren();
     try {
       const made = await call("/studies", { name: name.value, problem: text.value, sampler: sampler.value,
         threshold: threshold.value, expire_after: expiry.value ? 3600 * Number(expiry.value) : null }, key);
-      location.assign(`/studies/${encodeURIComponent(made.name)}`);
+      location.assign(`${ROOT}studies/${encodeURIComponent(made.name)}`);
     } catch (error) {
-      key = newKey();
       start.disabled = false;
-      if (error.line) show(error); else complain(error);
+      if (error.line) show(error); else complain(error, trouble);
     }
   } },
   choice("name", "Name of the study", name, "One line; it cannot be changed."),
@@ -587,28 +651,33 @@ async function showForm() {
     choice("threshold", "Threshold", threshold, "When to stop; mixture keeps its promise."),
     choice("expiry", "Give up pulls after (hours)", expiry, "Empty: never.")),
   section("Before you start", "bound", result),
-  el("p", { class: "buttons" }, start));
+  trouble, el("p", { class: "buttons" }, start));
   begin("New study", form);
-  document.querySelector('nav a[href="/new"]').setAttribute("aria-current", "page");
+  document.querySelector("nav a:not(.brand)").setAttribute("aria-current", "page");
   text.addEventListener("input", () => { number_lines(null); clearTimeout(timer); timer = setTimeout(check, 500); });
   number_lines(null);
-  try {
-    const setup = await learnRole();
-    if (!may("run")) {
-      form.replaceChildren(el("p", {}, "You may only watch. To start a study, use a token of the role run."));
-      return;
+  let setup = null;
+  while (!setup) {
+    try { setup = await learnRole(); } catch (error) {
+      complainForNow(error);
+      await pause(POLL);
     }
-    sampler.append(...setup.samplers.map((one) => el("option", { value: one }, one)));
-    threshold.append(...setup.thresholds.map((one) => el("option", { value: one }, one)));
-    sampler.value = "ctns";
-    threshold.value = "mixture";
-    await check();
-  } catch (error) { complain(error); }
+  }
+  calm();
+  if (!may("run")) {
+    form.replaceChildren(el("p", {}, "You may only watch. To start a study, use a token of the role run."));
+    return;
+  }
+  sampler.append(...setup.samplers.map((one) => el("option", { value: one }, one)));
+  threshold.append(...setup.thresholds.map((one) => el("option", { value: one }, one)));
+  sampler.value = "ctns";
+  threshold.value = "mixture";
+  await check();
 }
 
 // ------------------------------------------------------------------ which page
 
-const [, first, ...rest] = location.pathname.split("/");
+const [first, ...rest] = location.pathname.slice(ROOT.length).split("/");
 if (first === "studies") showStudy(decodeURIComponent(rest.join("/")));
 else if (first === "new") showForm();
 else showList();
