@@ -20,13 +20,11 @@ from .answers import Answers, best_vertices
 from .errors import MeansError, NotConvergedError, SettingError
 from .geometry import Edges, Polytope
 from .information import Information
-from .problem import Problem
+from .problem import SCENARIOS, Problem
 from .relaxed import BestAnswer, best_answer, bracketed_answer
 from .standard_form import Vertex
 
 Array = npt.NDArray[np.float64]
-
-SCENARIOS = ("end-of-time", "anytime")
 
 # Nothing is called a bound that is not certified to at least this.
 WORST_GAP = 1e-2

@@ -19,10 +19,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from .constraints import nearest
 from .errors import SettingError
 from .families import Bernoulli, Gaussian
 from .problem import SCENARIOS, Problem
+from .spelling import nearest
 
 Array = npt.NDArray[np.float64]
 

@@ -278,8 +278,8 @@ def parse_samplers(text: str) -> list[str]:
 
 def _scenarios(name: str | None, problem: "Problem") -> tuple[str, ...]:
     """The scenarios to simulate."""
-    from .constraints import nearest
     from .problem import SCENARIOS
+    from .spelling import nearest
 
     if name is None:
         return (problem.scenario,)

@@ -185,7 +185,7 @@ def tell(
 
 def _say(study: "Study", told: "list[Told]") -> None:
     """What became of rewards, and whether the study has its answer."""
-    from .words import count
+    from .spelling import count
 
     outcomes = [one.outcome for one in told]
     parts = [

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from .constraints import nearest
 from .errors import SettingError
+from .spelling import nearest
 
 Array = npt.NDArray[np.float64]
 

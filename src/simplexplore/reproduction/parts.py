@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..constraints import nearest
 from ..errors import SettingError
+from ..spelling import nearest
 from .allocations import allocations
 from .films import films
 from .good_enough import good_enough

@@ -14,8 +14,8 @@ import ast
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..constraints import nearest
 from ..errors import SettingError
+from ..spelling import nearest
 
 HERE = Path(__file__).parent
 
