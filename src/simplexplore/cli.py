@@ -279,17 +279,14 @@ def parse_samplers(text: str) -> list[str]:
 def _scenarios(name: str | None, problem: "Problem") -> tuple[str, ...]:
     """The scenarios to simulate."""
     from .problem import SCENARIOS
-    from .spelling import nearest
+    from .spelling import unknown
 
     if name is None:
         return (problem.scenario,)
     if name == "both":
         return SCENARIOS
     if name not in SCENARIOS:
-        known = (*SCENARIOS, "both")
-        guess = nearest(name, known)
-        hint = f" Did you mean {guess!r}?" if guess else ""
-        raise SettingError(f"there is no scenario {name!r}.{hint} Known: {', '.join(known)}.")
+        raise SettingError(unknown("scenario", name, (*SCENARIOS, "both")))
     return (name,)
 
 

@@ -34,6 +34,19 @@ def guess(word: str, known: Sequence[str]) -> str:
     return f"; use {', '.join(map(repr, known[:-1]))} or {known[-1]!r}."
 
 
+def unknown(kind: str, name: str, known: Sequence[str], also: str = "") -> str:
+    """Say that there is nothing of a name, what was probably meant, and what there is.
+
+    Examples
+    --------
+    >>> unknown("scenario", "any-time", ["end-of-time", "anytime"])
+    "there is no scenario 'any-time'. Did you mean 'anytime'? Known: end-of-time, anytime."
+    """
+    near = nearest(name, known)
+    hint = f" Did you mean {near!r}?" if near else ""
+    return f"there is no {kind} {name!r}.{hint} Known: {', '.join(known)}{also}."
+
+
 def listed(names: Iterable[str], most: int = 12) -> str:
     """Return names as a constraint would spell them, cut short where they are many."""
     names = list(names)

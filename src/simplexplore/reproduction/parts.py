@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import SettingError
-from ..spelling import nearest
+from ..spelling import unknown
 from .allocations import allocations
 from .films import films
 from .good_enough import good_enough
@@ -113,7 +113,5 @@ def find_parts(names: Sequence[str]) -> list[Part]:
         )
     for name in names:
         if name not in known:
-            guess = nearest(name, known)
-            hint = f" Did you mean {guess!r}?" if guess else ""
-            raise SettingError(f"there is no part {name!r}.{hint} Known: {', '.join(known)}.")
+            raise SettingError(unknown("part", name, known))
     return [part for part in PARTS.values() if part.name in names or "all" in names]
