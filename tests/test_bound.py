@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simplexplore as sx
+from contract import BOUND_KEYS, SCENARIO_KEYS
 from simplexplore import bound as bound_module
 from simplexplore.bound import SCENARIOS, binary_kl, lower_bound
 from simplexplore.errors import (
@@ -266,40 +267,18 @@ def test_one_feasible_policy_needs_no_samples(size, rows):
 
 # ------------------------------------------------------------ arguments and output
 
-CONTRACT = {
-    "arms",
-    "family",
-    "delta",
-    "means",
-    "policy",
-    "value",
-    "active",
-    "degenerate",
-    "edges",
-    "scenarios",
-    "unconstrained",
-    "bounds",
-}
 # What DESIGN.md asks `bound` to say without naming a key.
 BESIDE = {"unique", "ties", "redundant", "forced_to_zero"}
-SCENARIO = {
-    "characteristic_time",
-    "allocation",
-    "lower_bound",
-    "relative_gap",
-    "closest_alternative",
-    "binding_edges",
-}
 
 
 @pytest.mark.parametrize("means", [[1.0, 0.5, 0.4], [1.0, 0.4, 0.4]], ids=["unique", "tied"])
 def test_dict_has_the_keys_of_the_contract(means):
     problem = Problem(["a", "b", "c"], ["a <= 1/2", "b <= 2"], Poisson())
     content = lower_bound(problem, means).to_dict()
-    assert set(content) == CONTRACT | BESIDE
+    assert set(content) == BOUND_KEYS | BESIDE
     assert set(content["scenarios"]) == {"end-of-time", "anytime"}
     for scenario in content["scenarios"].values():
-        assert set(scenario) == SCENARIO | {"unique"}
+        assert set(scenario) == SCENARIO_KEYS | {"unique"}
     for edge in content["edges"]:
         assert set(edge) == {"direction", "gap", "neighbour"}
     assert set(content["unconstrained"]) == {
