@@ -307,6 +307,8 @@ def test_bad_options(args, message):
         ('arms = ["a"', "line 1"),
         ('arms = ["a", "b"]\nmeens = [1, 2]', "did you mean 'means'?"),
         ('arms = ["a", "b"]', "no means given"),
+        ('arms = ["a", "b"]\nmeans = [1e-200, 0]', "choose units"),
+        ("arms = 1000000000000", "at most 100,000"),
         ('arms = ["a", "b"]\nmeans = [1, 0]\n[constraints]\nx = "a + z <= 1"', "'z'"),
         (
             'arms = ["a", "b"]\nmeans = [1, 0]\n[constraints]\nx = "a >= 1"\ny = "b >= 1/2"',

@@ -336,6 +336,10 @@ it names no arm; the arms are a, b, c, `The Net`, e3.
 ^^^^^^^^^^^^^^
 1e-99999999999 is too small for a float; rescale the constraint.
 
+9999999999999999999999999999999999e999*a <= 1
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+99999999999999999999... (38 characters) is too large for a float; rescale the constraint.
+
 1e200*1e200*a <= 1
 ^^^^^^^^^^^^^^^^^^
 the coefficient of 'a' is too large for a float; rescale the constraint.

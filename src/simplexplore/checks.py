@@ -21,18 +21,23 @@ from .spelling import count, listed, nearest
 
 Array = npt.NDArray[np.float64]
 
+# Far more than anything here can be computed for; a larger number would only fill memory.
+MOST_ARMS = 100_000
+
 
 def check_arms(arms: object) -> tuple[str, ...]:
     """Names of arms, or their number."""
     if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
         if arms < 1:
             raise ProblemError(f"there must be at least one arm; got arms = {arms}.")
+        _check_size(int(arms))
         return tuple(f"a{i}" for i in range(1, int(arms) + 1))
     names = _items(arms)
     if names is None:
         raise ProblemError(f"arms must be a list of names; got {reprlib.repr(arms)}.")
     if not names:
         raise ProblemError("arms is empty; name at least one arm.")
+    _check_size(len(names))
     places: dict[str, int] = {}
     for i, arm in enumerate(names, 1):
         name = _check_operand(arm, f"arm {i}")
@@ -42,6 +47,11 @@ def check_arms(arms: object) -> tuple[str, ...]:
             )
         places[name] = i
     return tuple(places)
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_ARMS:
+        raise ProblemError(f"there are {count(size, 'arm')}; at most {MOST_ARMS:,} are possible.")
 
 
 def check_groups(groups: object, arms: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

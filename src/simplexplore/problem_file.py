@@ -26,10 +26,14 @@ _TABLES = ("rewards", "groups", "constraints")
 _BOUNDS = ("upper", "lower", "equal")
 _MATRIX_KEYS = ("matrix", *_BOUNDS, "names")
 
-# tomllib's words for the two commonest slips do not say what to do.
+# tomllib's words for the commonest slips do not say what to do.
 _TOML_REASONS = {
-    "Cannot overwrite a value": "this name is given twice; remove one",
-    "Invalid value": "this is not a value; put texts in quotes",
+    r"Cannot overwrite a value": "this name is given twice; remove one",
+    r"Cannot declare \('([^']+)',\) twice": r"the line [\1] stands twice; join what is below",
+    r"Invalid value": "this is not a value; put texts in quotes",
+    r"Invalid statement": "this is neither 'name = value' nor a '[table]'",
+    r"Unclosed array": "unclosed array: here a comma or ']' is missing, or something is not a "
+    "number",
 }
 
 # Lists in a written file break after this column.
@@ -72,8 +76,10 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
     place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     if place is None:
         raise ProblemError(f"{source}: not valid TOML: {message}.")
-    reason = message[: place.start()]
-    reason = _TOML_REASONS.get(reason, reason[:1].lower() + reason[1:])
+    reason = message[0].lower() + message[1 : place.start()]
+    for pattern, words in _TOML_REASONS.items():
+        if found := re.fullmatch(pattern, message[: place.start()]):
+            reason = found.expand(words)
     line = min(int(place[1] or len(lines)), len(lines))
     column = int(place[2] or len(lines[-1]) + 1)
     raise ProblemError(
