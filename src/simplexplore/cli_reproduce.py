@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME...]", show_default=False, help="What to reproduce, or all."),
+        typer.Argument(metavar="NAME", show_default="all", help="What to reproduce."),
     ] = None,
     list_parts: Annotated[bool, typer.Option("--list", help="Name all parts and exit.")] = False,
     runs: Annotated[

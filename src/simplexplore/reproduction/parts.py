@@ -98,20 +98,16 @@ PARTS: dict[str, Part] = {
 
 
 def find_parts(names: Sequence[str]) -> list[Part]:
-    """Parts by their names, in the order of the paper; "all" stands for all of them.
+    """Parts by their names, in the order of the paper; all of them for "all" or no name.
 
     Raises
     ------
     SettingError
-        If a name is unknown, or there is none.
+        If a name is unknown.
     """
     known = (*PARTS, "all")
-    if not names:
-        raise SettingError(
-            f"name what to reproduce, or 'all'. Known: {', '.join(known)}; --list says what they "
-            "are."
-        )
     for name in names:
         if name not in known:
             raise SettingError(unknown("part", name, known))
-    return [part for part in PARTS.values() if part.name in names or "all" in names]
+    wanted = PARTS if not names or "all" in names else names
+    return [part for part in PARTS.values() if part.name in wanted]
