@@ -333,7 +333,7 @@ class _Parser:
             self.advance()
         else:
             raise self.no_operand()
-        return form.scaled(sign, start, form.end)
+        return form if start == token.start else form.scaled(sign, start, form.end)
 
     def read_parenthesis(self) -> _Form:
         opening = self.advance()
