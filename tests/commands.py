@@ -7,7 +7,7 @@ from simplexplore import cli
 
 def run(*args, code=0):
     """Run a command; 80 columns, as when output is not a terminal."""
-    result = CliRunner().invoke(cli.app, [str(arg) for arg in args])
+    result = CliRunner().invoke(cli.app, [str(arg) for arg in args], catch_exceptions=False)
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.stderr
     if code == 0:
