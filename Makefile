@@ -25,7 +25,7 @@ bench: $(READY)
 
 # The whole paper; RUNS=50 for a quick look instead of the paper's own number of runs.
 reproduce: $(READY)
-	$(BIN)/simplexplore reproduce all $(if $(RUNS),--runs $(RUNS))
+	$(BIN)/simplexplore reproduce $(if $(RUNS),--runs $(RUNS))
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

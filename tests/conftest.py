@@ -1,4 +1,4 @@
-"""Stores for tests: SQLite always, PostgreSQL where its binaries are installed."""
+"""Files and stores for tests: SQLite always, PostgreSQL where its binaries are installed."""
 
 import os
 
@@ -31,3 +31,15 @@ def url(request):
     if request.param == "sqlite":
         return request.getfixturevalue("sqlite_url")
     return request.getfixturevalue("server").database()
+
+
+@pytest.fixture
+def problem_file(tmp_path):
+    """Write a problem file, and say where."""
+
+    def write(text):
+        path = tmp_path / "problem.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write

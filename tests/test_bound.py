@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simplexplore as sx
+from contract import BOUND_KEYS, SCENARIO_KEYS
 from simplexplore import bound as bound_module
 from simplexplore.bound import SCENARIOS, binary_kl, lower_bound
 from simplexplore.errors import (
@@ -20,7 +21,7 @@ from simplexplore.errors import (
     ProblemError,
     SettingError,
 )
-from simplexplore.families import Bernoulli, Gaussian, Poisson
+from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.geometry import Polytope
 from simplexplore.problem import Problem
 from strategies import CASES, case, distinct_means, exact_means, systems
@@ -266,40 +267,18 @@ def test_one_feasible_policy_needs_no_samples(size, rows):
 
 # ------------------------------------------------------------ arguments and output
 
-CONTRACT = {
-    "arms",
-    "family",
-    "delta",
-    "means",
-    "policy",
-    "value",
-    "active",
-    "degenerate",
-    "edges",
-    "scenarios",
-    "unconstrained",
-    "bounds",
-}
 # What DESIGN.md asks `bound` to say without naming a key.
 BESIDE = {"unique", "ties", "redundant", "forced_to_zero"}
-SCENARIO = {
-    "characteristic_time",
-    "allocation",
-    "lower_bound",
-    "relative_gap",
-    "closest_alternative",
-    "binding_edges",
-}
 
 
 @pytest.mark.parametrize("means", [[1.0, 0.5, 0.4], [1.0, 0.4, 0.4]], ids=["unique", "tied"])
 def test_dict_has_the_keys_of_the_contract(means):
     problem = Problem(["a", "b", "c"], ["a <= 1/2", "b <= 2"], Poisson())
     content = lower_bound(problem, means).to_dict()
-    assert set(content) == CONTRACT | BESIDE
+    assert set(content) == BOUND_KEYS | BESIDE
     assert set(content["scenarios"]) == {"end-of-time", "anytime"}
     for scenario in content["scenarios"].values():
-        assert set(scenario) == SCENARIO | {"unique"}
+        assert set(scenario) == SCENARIO_KEYS | {"unique"}
     for edge in content["edges"]:
         assert set(edge) == {"direction", "gap", "neighbour"}
     assert set(content["unconstrained"]) == {
@@ -394,6 +373,25 @@ def test_nothing_uncertified_is_called_a_bound(monkeypatch):
         lower_bound(Problem(2), [1.0, 0.0])
 
 
+@pytest.mark.parametrize(
+    ("rewards", "means"),
+    [
+        (Gaussian(), [1e308, -1e308, 0.0]),
+        (Gaussian(), [1e200, -1e200, 0.0]),
+        (Gaussian(), [1e-200, -1e-200, 0.0]),
+        (Gaussian(1e308), [1.0, 0.5, 0.2]),
+        (Gaussian(1e-308), [1.0, 0.5, 0.2]),
+        (Gaussian((1e-100, 1e100, 1.0)), [1.0, 0.5, 0.2]),
+        (Bounded(-1e308, 1e308), [1.0, 0.5, 0.2]),
+        (Poisson(), [1e300, 0.5, 0.2]),
+    ],
+    ids=str,
+)
+def test_numbers_that_floats_cannot_hold_are_said_to_be_so(rewards, means):
+    with pytest.raises(NotConvergedError, match="choose units in which"):
+        lower_bound(Problem(3, (), rewards), means)
+
+
 def test_forced_and_redundant_are_passed_on():
     bound = lower_bound(Problem(["a", "b", "c"], ["a <= 0", "b <= 1", "c <= 0.9"]), [1.0, 2.0, 3.0])
     assert bound.forced_to_zero == ("a",)
@@ -411,12 +409,20 @@ def test_condition_number_does_not_depend_on_the_scale_of_rows():
     means = TRUTH["ptns8"]["mu"]
     rows, limit = np.array(TRUTH["ptns8"]["B"], dtype=float), np.array(TRUTH["ptns8"]["c"])
     kappas = [
-        lower_bound(Problem(8, (s * rows, s * limit)), means).bounds["kappa"] for s in (1, 10, 100)
+        lower_bound(Problem(8, (s * rows, s * limit)), means).bounds["kappa"]
+        for s in (1, 100, 1e300, 1e-300)
     ]
-    assert kappas == pytest.approx([kappas[0]] * 3, rel=1e-9)
+    assert kappas == pytest.approx([kappas[0]] * 4, rel=1e-9)
     active = np.vstack([np.ones(8), rows[0] / np.linalg.norm(rows[0]), np.eye(8)])
     active[0] /= np.sqrt(8)
     vertex = Polytope(Problem(8, (rows, limit))).optimal_vertex(means)
     tight = np.r_[True, True, vertex.policy == 0]
     sizes = np.linalg.svd(active[tight], compute_uv=False)
     assert kappas[0] == pytest.approx(sizes[0] / sizes[-1], rel=1e-9)
+
+
+def test_condition_number_of_a_vertex_that_uses_every_arm_or_one():
+    every = lower_bound(Problem(2, ["a1 == 1/3"]), [1.0, 0.0]).bounds["kappa"]
+    sizes = np.linalg.svd([[1, 0], [0.5**0.5, 0.5**0.5]], compute_uv=False)
+    assert every == pytest.approx(sizes[0] / sizes[1])
+    assert lower_bound(Problem(1), [1.0]).bounds["kappa"] == 1.0

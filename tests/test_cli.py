@@ -8,46 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import simplexplore as sx
+from commands import run
+from contract import BOUND_KEYS, SCENARIO_KEYS
 from simplexplore import cli
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 STAR = str(EXAMPLES / "star.toml")
 MOVIES = str(EXAMPLES / "movies.toml")
-
-BOUND_KEYS = {
-    "arms",
-    "family",
-    "delta",
-    "means",
-    "policy",
-    "value",
-    "active",
-    "degenerate",
-    "edges",
-    "scenarios",
-    "unconstrained",
-    "bounds",
-}
-SCENARIO_KEYS = {
-    "characteristic_time",
-    "allocation",
-    "lower_bound",
-    "relative_gap",
-    "closest_alternative",
-    "binding_edges",
-}
-
-
-def run(*args, code=0):
-    """Run a command in this process; 80 columns, as when output is not a terminal."""
-    result = CliRunner().invoke(cli.app, [str(arg) for arg in args])
-    assert result.exit_code == code, result.output
-    if code == 0:
-        assert result.stderr == ""
-    return result
 
 
 def refuse(*args):
@@ -56,16 +25,6 @@ def refuse(*args):
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
     return result.stderr
-
-
-@pytest.fixture
-def problem_file(tmp_path):
-    def write(text):
-        path = tmp_path / "problem.toml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
 
 
 def shell(*args, **options):
@@ -348,6 +307,8 @@ def test_bad_options(args, message):
         ('arms = ["a"', "line 1"),
         ('arms = ["a", "b"]\nmeens = [1, 2]', "did you mean 'means'?"),
         ('arms = ["a", "b"]', "no means given"),
+        ('arms = ["a", "b"]\nmeans = [1e-200, 0]', "choose units"),
+        ("arms = 1000000000000", "at most 100,000"),
         ('arms = ["a", "b"]\nmeans = [1, 0]\n[constraints]\nx = "a + z <= 1"', "'z'"),
         (
             'arms = ["a", "b"]\nmeans = [1, 0]\n[constraints]\nx = "a >= 1"\ny = "b >= 1/2"',

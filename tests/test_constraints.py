@@ -13,15 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplexplore.constraints import (
-    Constraint,
-    format_constraint,
-    listed,
-    nearest,
-    parse_constraint,
-    pointed,
-)
+from simplexplore.constraints import Constraint, format_constraint
 from simplexplore.errors import ConstraintError
+from simplexplore.parsing import parse_constraint
+from simplexplore.spelling import listed, nearest, pointed
 
 INF = math.inf
 ARMS = ["a", "b", "c", "The Net", "e3"]
@@ -340,6 +335,10 @@ it names no arm; the arms are a, b, c, `The Net`, e3.
 1e-99999999999*a <= 1
 ^^^^^^^^^^^^^^
 1e-99999999999 is too small for a float; rescale the constraint.
+
+9999999999999999999999999999999999e999*a <= 1
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+99999999999999999999... (38 characters) is too large for a float; rescale the constraint.
 
 1e200*1e200*a <= 1
 ^^^^^^^^^^^^^^^^^^

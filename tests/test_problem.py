@@ -453,6 +453,8 @@ def test_bad_means_are_refused(means: Any, says: str) -> None:
     [
         ({"arms": []}, "arms is empty; name at least one arm."),
         ({"arms": 0}, "there must be at least one arm; got arms = 0."),
+        ({"arms": 10**12}, "there are 1,000,000,000,000 arms; at most 100,000 are possible."),
+        ({"arms": ["a"] * 100_001}, "there are 100,001 arms; at most 100,000 are possible."),
         ({"arms": True}, "arms must be a list of names; got True."),
         ({"arms": "abc"}, "arms must be a list of names; got 'abc'."),
         ({"arms": ["a", 3]}, "the name of arm 2 must be text; got 3."),
@@ -829,7 +831,12 @@ def test_a_bad_constraint_keeps_its_caret_and_class() -> None:
         ("arms [", "expected '=' after a key in a key/value pair", "     ^"),
         ("scenario = anytime", "this is not a value; put texts in quotes", "           ^"),
         ("delta = 0.2", "this name is given twice; remove one", "           ^"),
-        ('arms2 = ["a", "b"', "unclosed array", "                 ^"),
+        (
+            'arms2 = ["a", "b"',
+            "unclosed array: here a comma or ']' is missing, or something is not a number",
+            "                 ^",
+        ),
+        ('{"arms": 3}', "this is neither 'name = value' nor a '[table]'", "^"),
         ('x = "a', "unterminated string", "      ^"),
     ],
 )
@@ -843,6 +850,14 @@ def test_toml_errors_show_the_line(line: str, says: str, carets: str, end: str) 
         Problem.from_text(f"# a comment\r\ndelta = 0.1\r\n{line}{end}", source="mix.toml")
     assert str(caught.value) == (
         f"mix.toml, line 3: not valid TOML: {says}.\n    {line}\n    {carets}"
+    )
+
+
+def test_a_table_that_stands_twice() -> None:
+    with pytest.raises(ProblemError) as caught:
+        Problem.from_text(f"{CONTRACT}[groups]\n", source="mix.toml")
+    assert str(caught.value).startswith(
+        "mix.toml, line 18: not valid TOML: the line [groups] stands twice; join what is below.\n"
     )
 
 

@@ -458,6 +458,11 @@ def test_list():
     assert names == list(PARTS)
 
 
+def test_without_names_it_is_the_whole_paper():
+    assert find_parts([]) == find_parts(["all"]) == list(PARTS.values())
+    assert [part.name for part in find_parts(["fig2", "fig1"])] == ["fig1", "fig2"]
+
+
 def test_json(tmp_path):
     done = run("fig1", "--out", tmp_path, "--json")
     assert done.exit_code == 0, done.output
@@ -470,7 +475,6 @@ def test_json(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name what to reproduce, or 'all'. Known: fig1, fig2"),
         (("fig33c",), "there is no part 'fig33c'. Did you mean 'fig3c'?"),
         (("fig1", "--runs", "0"), "--runs must be 1 or more; got 0"),
         (("fig1", "--workers", "-1"), "--workers must be 1 or more; got -1"),

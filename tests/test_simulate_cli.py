@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import simplexplore as sx
+from commands import run
 from simplexplore import cli, compiling, runner
 from simplexplore.compiling import compile_ahead, explained
 from simulated import RESULT_KEYS
@@ -22,17 +22,6 @@ STAR = str(EXAMPLES / "star.toml")
 MOVIES = str(EXAMPLES / "movies.toml")
 TRIAL = str(EXAMPLES / "trial.toml")
 QUICK = ("--sampler", "uniform", "--runs", "20")
-
-
-def run(*args, code=0):
-    """Run a command in this process; 80 columns, as when output is not a terminal."""
-    result = CliRunner().invoke(cli.app, [str(arg) for arg in args])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.stderr
-    if code == 0:
-        # Nothing but the first compilation on a machine is worth a word there.
-        assert all(line.startswith("compiling ") for line in result.stderr.splitlines())
-    return result
 
 
 def refuse(*args):
@@ -52,16 +41,6 @@ def report(*args):
 
 def words(text):
     return " ".join(text.split())
-
-
-@pytest.fixture
-def problem_file(tmp_path):
-    def write(text):
-        path = tmp_path / "problem.toml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
 
 
 TIE = 'arms = ["a", "b", "c"]\nmeans = [1, 1, 0]\n[constraints]\nx = "c >= 0.2"'

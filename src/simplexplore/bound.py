@@ -20,13 +20,11 @@ from .answers import Answers, best_vertices
 from .errors import MeansError, NotConvergedError, SettingError
 from .geometry import Edges, Polytope
 from .information import Information
-from .problem import Problem
+from .problem import SCENARIOS, Problem
 from .relaxed import BestAnswer, best_answer, bracketed_answer
 from .standard_form import Vertex
 
 Array = npt.NDArray[np.float64]
-
-SCENARIOS = ("end-of-time", "anytime")
 
 # Nothing is called a bound that is not certified to at least this.
 WORST_GAP = 1e-2
@@ -344,6 +342,18 @@ def lower_bound(
     delta = problem.delta if delta is None else problem.replace(delta=delta).delta
     if epsilon is not None:
         problem = problem.replace(epsilon=epsilon)
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            return _bound(problem, mu, delta)
+    except ArithmeticError as error:
+        raise NotConvergedError(
+            f"floats cannot hold what the bound needs ({error}): some numbers of the problem are "
+            "too large, too small or too far apart; choose units in which means and noise are "
+            "near 1."
+        ) from error
+
+
+def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
     polytope = Polytope(problem)
     vertex = polytope.optimal_vertex(mu)
     edges = polytope.edges(vertex)
@@ -520,13 +530,20 @@ def _condition_number(polytope: Polytope, vertex: Vertex) -> float:
     """Ratio of extreme singular values of the active rows, each of length one."""
     problem = polytope.problem
     active = set(polytope.active(vertex))
-    rows = [np.ones(problem.size)]
-    rows += [c.coefficients for c in problem.constraints if c.name in active]
-    rows = [row / np.linalg.norm(row) for row in rows]
-    # Rows of arms at zero are unit vectors, so the Gram matrix is the identity on those
-    # arms plus a matrix of the few other rows.
-    gram = np.array(rows).T @ np.array(rows)
-    at_zero = [a for a in range(problem.size) if a not in vertex.shares]
-    gram[at_zero, at_zero] += 1.0
+    rows = np.array(
+        [np.ones(problem.size)] + [c.coefficients for c in problem.constraints if c.name in active]
+    )
+    rows /= np.abs(rows).max(axis=1, keepdims=True)  # squares of what is left do not overflow
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    # Rows of arms at zero are unit vectors: the Gram matrix is the identity on those arms plus
+    # that of the few other rows. So it is the identity across what these rows span there, and
+    # only the arms in use and this span, q, are left to look at.
+    used = np.array(sorted(vertex.shares))
+    at_zero = np.delete(np.arange(problem.size), used)
+    q = np.linalg.qr(rows[:, at_zero].T)[0]
+    seen = np.hstack([rows[:, used], rows[:, at_zero] @ q])
+    gram = seen.T @ seen + np.diag(np.r_[np.zeros(len(used)), np.ones(q.shape[1])])
     sizes = np.linalg.eigvalsh(gram)
-    return float(np.sqrt(sizes[-1] / sizes[0]))
+    if q.shape[1] < len(at_zero):
+        sizes = np.append(sizes, 1.0)
+    return float(np.sqrt(sizes.max() / sizes.min()))

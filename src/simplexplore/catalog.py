@@ -19,10 +19,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from .constraints import nearest
 from .errors import SettingError
 from .families import Bernoulli, Gaussian
 from .problem import SCENARIOS, Problem
+from .spelling import unknown
 
 Array = npt.NDArray[np.float64]
 
@@ -89,9 +89,7 @@ def instance(name: str) -> Instance:
         If there is none of that name.
     """
     if name not in INSTANCES:
-        guess = nearest(name, names())
-        hint = f" Did you mean {guess!r}?" if guess else ""
-        raise SettingError(f"there is no instance {name!r}.{hint} Known: {', '.join(names())}.")
+        raise SettingError(unknown("instance", name, names()))
     return INSTANCES[name]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .cli_options import AsJson, Workers
 from .errors import SettingError
 
 if TYPE_CHECKING:
@@ -16,23 +17,18 @@ if TYPE_CHECKING:
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME...]", show_default=False, help="What to reproduce, or all."),
+        typer.Argument(metavar="NAME", show_default="all", help="What to reproduce."),
     ] = None,
     list_parts: Annotated[bool, typer.Option("--list", help="Name all parts and exit.")] = False,
     runs: Annotated[
         int | None,
         typer.Option(metavar="N", show_default="as in the paper", help="Runs of each sampler."),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(metavar="W", show_default="all cores", help="Runs at a time."),
-    ] = None,
+    workers: Workers = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for the report and all numbers.")
     ] = Path("reproduction-output"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Reproduce figures and tables of the paper; what is finished in DIR is not run again."""
     from .reproduction import PARTS, find_parts

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +149,21 @@ class Page:
         """Write a block's title, and a line below it that says how to read the block."""
         self.write(left, top, self.fit(title, TITLE, width, "bold"), size=TITLE, weight="bold")
         self.write(left, top + 0.2, self.fit(note, SMALL, width), size=SMALL, color=DIM)
+
+    def names(
+        self, right: float, top: float, width: float, row: float, names: Mapping[str, bool]
+    ) -> None:
+        """Write names one below the other, right-aligned, the marked ones bold."""
+        for i, (name, is_bold) in enumerate(names.items()):
+            weight = "bold" if is_bold else "normal"
+            self.write(
+                right,
+                top + row * (i + 0.5),
+                self.fit(name, TEXT, width, weight),
+                ha="right",
+                va="center_baseline",
+                weight=weight,
+            )
 
     def extent(self, text: Text) -> Bbox:
         """Return the box that a text fills, in pixels."""

@@ -176,16 +176,8 @@ def _draw_arms(
     top += HEADING
     body = top + HEADING
     rows = len(shown)
-    for i, arm in enumerate(shown):
-        weight = "bold" if bound.policy[arm] > 0 else "normal"
-        page.write(
-            left + names_width - 0.1,
-            body + ARM_ROW * (i + 0.5),
-            page.fit(bound.problem.arms[arm], TEXT, names_width - 0.1, weight),
-            ha="right",
-            va="center_baseline",
-            weight=weight,
-        )
+    names = {bound.problem.arms[arm]: bool(bound.policy[arm] > 0) for arm in shown}
+    page.names(left + names_width - 0.1, body, names_width - 0.1, ARM_ROW, names)
     for j, (label, note, values, colour) in enumerate(columns):
         start = left + names_width + j * COLUMN_WIDTH
         width = COLUMN_WIDTH - 0.08

@@ -424,16 +424,8 @@ def _draw_allocations(
     for strip in range(group.strips):
         head = top + HEADING + strip * group.strip_height
         body = head + COLUMN_HEAD
-        for i, arm in enumerate(group.arms):
-            weight = "bold" if bound.policy[arm] > 0 else "normal"
-            page.write(
-                MARGIN + names_width - 0.15,
-                body + ARM_ROW * (i + 0.5),
-                page.fit(bound.problem.arms[arm], TEXT, names_width - 0.15, weight),
-                ha="right",
-                va="center_baseline",
-                weight=weight,
-            )
+        names = {bound.problem.arms[arm]: bool(bound.policy[arm] > 0) for arm in group.arms}
+        page.names(MARGIN + names_width - 0.15, body, names_width - 0.15, ARM_ROW, names)
         inside = range(strip * MAX_COLUMNS, min((strip + 1) * MAX_COLUMNS, len(group.results)))
         for j, r in enumerate(inside):
             start = MARGIN + names_width + j * column_width

@@ -87,7 +87,9 @@ def _decimal(text: str) -> Fraction:
     if math.isnan(nearest) or (math.isinf(nearest) and not digits):
         raise ValueError(f"{text.strip()} is not a finite number")
     if math.isinf(nearest) or (digits and not nearest):
-        raise ValueError(f"{text.strip()} is too {'small' if not nearest else 'large'} for a float")
+        shown = text.strip()
+        shown = shown if len(shown) <= 30 else f"{shown[:20]}... ({len(shown)} characters)"
+        raise ValueError(f"{shown} is too {'small' if not nearest else 'large'} for a float")
     if len(digits) > _EXACT_DIGITS:
         return rational(nearest)
     return Fraction(Decimal(text)) if digits else Fraction(0)

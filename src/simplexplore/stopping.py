@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from .constraints import nearest
 from .errors import SettingError
+from .spelling import unknown
 
 Array = npt.NDArray[np.float64]
 
@@ -73,11 +73,7 @@ def find_threshold(name: str) -> Threshold:
         _check_file(path)
         summary = f"from {path.name}; nothing is proven"
         return Threshold(path.stem, (), summary, "reached", path.resolve())
-    guess = nearest(name, list(THRESHOLDS))
-    hint = f" Did you mean {guess!r}?" if guess else ""
-    raise SettingError(
-        f"there is no threshold {name!r}.{hint} Known: {', '.join(THRESHOLDS)}, or a file of yours."
-    )
+    raise SettingError(unknown("threshold", name, list(THRESHOLDS), ", or a file of yours"))
 
 
 def _check_file(path: Path) -> None:

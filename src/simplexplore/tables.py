@@ -8,10 +8,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from .bound import binary_kl
+from .spelling import count
 from .words import (
     circumstances,
     comparable,
-    count,
     hardest_first,
     headline,
     mean_and_error,

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from .spelling import count
 from .tables import MAX_ROWS, _print_limited, _table
-from .words import count, number, percent, shorten
+from .words import number, percent, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console

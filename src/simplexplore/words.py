@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .bound import RelaxedBound, binary_kl
 from .information import Information
+from .spelling import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -424,14 +425,3 @@ def ratio(mean: float | None, lower_bound: float) -> str:
         return "-"
     times = mean / lower_bound
     return f"{times:.3g}" if times < 1000 else number(times)
-
-
-def count(total: int, noun: str) -> str:
-    """Write a number of things.
-
-    Examples
-    --------
-    >>> count(1, "arm"), count(2, "arm")
-    ('1 arm', '2 arms')
-    """
-    return f"{total:,} {noun}" if total == 1 else f"{total:,} {noun}s"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..constraints import nearest
 from ..errors import SettingError
+from ..spelling import unknown
 from .allocations import allocations
 from .films import films
 from .good_enough import good_enough
@@ -98,22 +98,16 @@ PARTS: dict[str, Part] = {
 
 
 def find_parts(names: Sequence[str]) -> list[Part]:
-    """Parts by their names, in the order of the paper; "all" stands for all of them.
+    """Parts by their names, in the order of the paper; all of them for "all" or no name.
 
     Raises
     ------
     SettingError
-        If a name is unknown, or there is none.
+        If a name is unknown.
     """
     known = (*PARTS, "all")
-    if not names:
-        raise SettingError(
-            f"name what to reproduce, or 'all'. Known: {', '.join(known)}; --list says what they "
-            "are."
-        )
     for name in names:
         if name not in known:
-            guess = nearest(name, known)
-            hint = f" Did you mean {guess!r}?" if guess else ""
-            raise SettingError(f"there is no part {name!r}.{hint} Known: {', '.join(known)}.")
-    return [part for part in PARTS.values() if part.name in names or "all" in names]
+            raise SettingError(unknown("part", name, known))
+    wanted = PARTS if not names or "all" in names else names
+    return [part for part in PARTS.values() if part.name in wanted]

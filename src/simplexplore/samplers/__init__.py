@@ -14,8 +14,8 @@ import ast
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..constraints import nearest
 from ..errors import SettingError
+from ..spelling import unknown
 
 HERE = Path(__file__).parent
 
@@ -70,11 +70,7 @@ def find_sampler(name: str) -> Sampler:
         if not path.is_file():
             raise SettingError(f"there is no sampler file {name!r}.")
         return _read(path.stem, path.resolve())
-    guess = nearest(name, list(SAMPLERS))
-    hint = f" Did you mean {guess!r}?" if guess else ""
-    raise SettingError(
-        f"there is no sampler {name!r}.{hint} Known: {', '.join(SAMPLERS)}, or a file of yours."
-    )
+    raise SettingError(unknown("sampler", name, list(SAMPLERS), ", or a file of yours"))
 
 
 def _read(name: str, path: Path) -> Sampler:
