@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 import simplexplore as sx
 import workers
-from simplexplore import store as stores
+from simplexplore import schema
 from simplexplore.store import Store
 from simplexplore.study import Study
 
@@ -67,7 +67,7 @@ def test_a_newer_store_is_left_alone(url):
     study = fill(url)
     with study.store.writing() as connection:
         connection.execute(sa.text("UPDATE simplexplore_schema SET version = 99"))
-    known = len(stores.MIGRATIONS)
+    known = len(schema.MIGRATIONS)
     message = (
         rf"made by a newer simplexplore \(store version 99; this program knows {known}\); upgrade"
     )
@@ -86,9 +86,9 @@ def test_an_older_store_is_brought_up_to_date(url, monkeypatch):
     def add_column(connection):
         connection.execute(sa.text("ALTER TABLE studies ADD COLUMN owner TEXT"))
 
-    monkeypatch.setattr(stores, "MIGRATIONS", [*stores.MIGRATIONS, add_column])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, add_column])
     store = Store(url)
-    assert version(store) == len(stores.MIGRATIONS)
+    assert version(store) == len(schema.MIGRATIONS)
     Store(url)  # once is enough
     with store.reading() as connection:
         assert "owner" in {
@@ -106,11 +106,11 @@ def test_a_migration_that_fails_changes_nothing(url, monkeypatch):
         raise RuntimeError("out of luck")
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores, "MIGRATIONS", [*stores.MIGRATIONS, fail])
+        patch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, fail])
         with pytest.raises(RuntimeError, match="out of luck"):
             Store(url)
     store = Store(url)
-    assert version(store) == len(stores.MIGRATIONS)
+    assert version(store) == len(schema.MIGRATIONS)
     assert Study.open(store, "mix").verify()
 
 
@@ -135,7 +135,7 @@ def test_first_ones_at_the_same_time(url):
     for process in running:
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors.decode()
-    assert version(Store(url)) == len(stores.MIGRATIONS)
+    assert version(Store(url)) == len(schema.MIGRATIONS)
 
 
 # ---------------------------------------------------------------------- faults
