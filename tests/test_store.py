@@ -260,7 +260,7 @@ def test_a_database_that_goes_away_and_comes_back(server):
     server.stop(signal.SIGQUIT)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("simplexplore.study.RETRY_FOR", 0.0)
+            patch.setattr("simplexplore.ledger.RETRY_FOR", 0.0)
             with pytest.raises(sx.StoreError, match="cannot be reached") as caught:
                 study.tell(pull, 0.5)
         assert caught.value.passing

@@ -14,7 +14,8 @@ from simplexplore.engine import streams
 from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem import Problem
 from simplexplore.store import Store
-from simplexplore.study import Study, _code
+from simplexplore.study import Study
+from simplexplore.turn import code_of
 from test_rng import fill_normal, fill_uniform
 
 ARMS = ["a", "b", "c"]
@@ -543,18 +544,18 @@ def test_the_problem_travels_with_the_study(sqlite_url):
 
 
 def test_snapshots_are_only_a_cache(url, monkeypatch):
-    monkeypatch.setattr("simplexplore.study.SNAPSHOT_EVERY", 50)
+    monkeypatch.setattr("simplexplore.turn.SNAPSHOT_EVERY", 50)
     study = drive(make(url), 100, batch=3)
-    code = _code(study._journal)
+    code = code_of(study._ledger._journal)
     with study.store.reading() as connection:
-        data = study.store.snapshot(connection, study._id, code)
+        data = study.store.snapshot(connection, study._ledger.study, code)
     assert data is not None
     fresh = Study.open(url, "mix")
     assert fresh.verify()
     assert [p.arm for p in fresh.ask(20)] == [p.arm for p in fresh_copy(study).ask(20)]
     for damaged in (b"", data[: len(data) // 2], data[:-400] + bytes(400), b"nonsense"):
         with study.store.writing() as connection:
-            study.store.keep(connection, study._id, code, 1, damaged)
+            study.store.keep(connection, study._ledger.study, code, 1, damaged)
         other = Study.open(url, "mix")
         assert other.status() | {"now": 0} == study.status() | {"now": 0}
         assert other.verify()
@@ -568,8 +569,8 @@ def fresh_copy(study):
         def __init__(self):
             self._journal = Journal(study._plan, study.seed)
             with study.store.reading() as connection:
-                head = study._journal.seq
-                self._journal.replay(study.store.read(connection, study._id, 0, head))
+                head = study._ledger._journal.seq
+                self._journal.replay(study.store.read(connection, study._ledger.study, 0, head))
 
         def ask(self, n):
             first = self._journal.asked + 1

@@ -68,17 +68,39 @@ class Store(Database):
 
     # ------------------------------------------------------------------ studies
 
-    def create(self, connection: Connection, values: Mapping[str, Any]) -> int:
+    def create(
+        self,
+        connection: Connection,
+        *,
+        name: str,
+        code: str,
+        created: float,
+        problem: str,
+        settings: str,
+        delta: float,
+    ) -> None:
         """Add a study."""
-        name = values["name"]
         if self.look_up(connection, name) is not None:
             raise ConflictError(
                 f"there is a study {name!r} in {self.name} already; open it, or choose another "
                 "name."
             )
-        result = connection.execute(studies.insert().values(**values))
-        assert result.inserted_primary_key is not None
-        return int(result.inserted_primary_key[0])
+        connection.execute(
+            studies.insert().values(
+                name=name,
+                code=code,
+                created=created,
+                problem=problem,
+                settings=settings,
+                head=0,
+                changed=created,
+                state="running",
+                delta=delta,
+                asked=0,
+                rewards=0,
+                pending=0,
+            )
+        )
 
     def look_up(self, connection: Connection, name: str) -> Row[Any] | None:
         """A study's row, by name, if there is one."""
