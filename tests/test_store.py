@@ -30,6 +30,10 @@ def fill(url, pairs=20):
         ("mysql://host/base", "a store is SQLite or PostgreSQL; got 'mysql'"),
         ("sqlite://", "so it needs a file"),
         ("sqlite:///:memory:", "so it needs a file"),
+        (":memory:", "so it needs a file"),
+        ("", "so it needs a file"),
+        (".", "'.' is a folder"),
+        ("/", "'/' is a folder"),
         ("postgresql://host:port/x", "is not a store's URL"),
     ],
 )
@@ -41,6 +45,61 @@ def test_urls_that_are_none(url, message):
 def test_a_path_is_a_url(tmp_path):
     Study.create(tmp_path / "x.db", "mix", workers.star(), "ctns")
     assert [row["name"] for row in Study.list(f"sqlite:///{tmp_path / 'x.db'}")] == ["mix"]
+
+
+def test_a_drive_is_no_protocol(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Store("c:x.db")
+    assert (tmp_path / "c:x.db").exists()
+
+
+def test_names_that_are_no_text(url):
+    # What a terminal makes of bytes that are not UTF-8.
+    study = fill(url)
+    for wrong in (
+        lambda: Study.open(url, "\udcff"),
+        lambda: study.ask(key="\udcff"),
+        lambda: study.tell(arm="a", reward=0.5, key="\udcff"),
+    ):
+        with pytest.raises(sx.SettingError, match=r"'\\udcff' is no text that can be stored"):
+            wrong()
+    assert study.verify()
+
+
+def test_a_relative_path_is_where_it_was(tmp_path, monkeypatch):
+    # A program that goes elsewhere must still queue at, and flush, the files beside the database.
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    study = fill("x.db")
+    monkeypatch.chdir("elsewhere")
+    flushed = []
+    monkeypatch.setattr("os.fsync", lambda file: flushed.append(os.fstat(file).st_ino))
+    study.ask()
+    assert flushed == [(tmp_path / "x.db-wal").stat().st_ino]
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_system_without_file_locks(tmp_path, monkeypatch):
+    monkeypatch.setattr("simplexplore.database.fcntl", None)
+    monkeypatch.delattr("os.O_CLOEXEC")
+    study = fill(tmp_path / "x.db")
+    assert study.verify()
+
+
+def test_a_child_leaves_its_parents_connections_alone(server):
+    store = Store(server.database())
+
+    def session():
+        with store.reading() as connection:
+            return connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+
+    before = session()
+    child = os.fork()
+    if child == 0:
+        store.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert session() == before
 
 
 def test_a_folder_that_is_not_there(tmp_path):
@@ -178,17 +237,32 @@ def test_an_older_copy_under_a_running_program(tmp_path, more):
     study.close()
     copy = path.read_bytes()
     pulls = study.ask(10)
+    assert study.status()["pending"] == 10
     study.close()
     for beside in tmp_path.glob("x.db-*"):
         beside.unlink()
     path.write_bytes(copy)
     with Study.open(path, "mix") as other:
         other.tell_many([sx.Reward(0.1, arm="b")] * more)
+    assert study.status()["elsewhere"] == more
     with pytest.raises(sx.PullError, match="put back from an older copy, tell the reward with"):
         study.tell(pulls[0], 0.5)
     study.tell(arm=pulls[0].arm, reward=0.5)
     assert study.status()["rewards"] == 20 + more + 1
     assert study.verify()
+
+
+def test_a_store_that_was_made_anew(tmp_path):
+    # A worker goes on with a study that is gone: another one must not get its pulls.
+    study = fill(tmp_path / "x.db")
+    study.close()
+    for file in tmp_path.glob("x.db*"):
+        file.unlink()
+    other = Study.create(tmp_path / "x.db", "mix", workers.star(), "ctns")
+    for wrong in (study.ask, study.status, lambda: study.tell(arm="a", reward=0.5)):
+        with pytest.raises(sx.UnknownStudyError, match=r"study 'mix' is not in .* any more"):
+            wrong()
+    assert other.events() == []
 
 
 def test_a_disk_that_fills(tmp_path):

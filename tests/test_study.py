@@ -223,6 +223,30 @@ def test_creating_extending_and_noting_under_a_key(url):
     assert study.verify()
 
 
+def test_creating_at_the_same_moment(server):
+    # Whoever comes second under the same key gets the study of the first.
+    url = server.database()
+    made, errors = [], []
+    start = threading.Barrier(6)
+
+    def work(key):
+        store = Store(url)
+        start.wait()
+        try:
+            made.append(Study.create(store, "mix", problem(), "ctns", key=key).created)
+        except sx.ConflictError as error:
+            errors.append(str(error))
+
+    threads = [threading.Thread(target=work, args=(key,)) for key in ["k"] * 3 + [None] * 3]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 1
+    assert len(made) + len(errors) == 6
+    assert all("there is a study 'mix'" in error for error in errors)
+
+
 def test_bad_requests(sqlite_url):
     study = make(sqlite_url)
     for n in (0, -1, 1.5, True):
@@ -487,7 +511,10 @@ def test_list_says_how_far_a_study_is(url):
 
 def test_notes(url):
     study = make(url)
-    study.note("the scale was <b>recalibrated</b> 🙂")
+    noted = study.note("the scale was <b>recalibrated</b> 🙂")
+    study.ask()
+    assert noted == journal(study)[0]
+    assert study.note("twice", key="k") == study.note("twice", key="k") == journal(study)[2]
     assert journal(study)[0]["text"] == "the scale was <b>recalibrated</b> 🙂"
     assert study.verify()
 

@@ -46,6 +46,8 @@ class Database:
         self._wal_file: Path | None = None
         if self.is_sqlite:
             path = Path(self._url.database or "")
+            if path.is_dir():
+                raise SettingError(f"{str(path)!r} is a folder; name a file in it.")
             if must_exist and not path.exists():
                 raise StoreError(
                     f"there is no file {str(path)!r}; 'simplexplore study create' makes one."
@@ -54,6 +56,7 @@ class Database:
                 raise StoreError(f"the file {str(path)!r} is empty; put back a copy of it.")
             if not path.parent.is_dir():
                 raise StoreError(f"{path}: there is no folder {str(path.parent)!r}; make it first.")
+            path = path.absolute()  # the program may go to another folder
             self._lock_file = path.with_name(f"{path.name}-lock")
             self._wal_file = path.with_name(f"{path.name}-wal")
         self._engine = self._make_engine()
@@ -79,7 +82,7 @@ class Database:
 
     def close(self) -> None:
         """Give connections back; later calls open new ones."""
-        self._engine.dispose()
+        _close(self._engine, self._pid)
 
     # ------------------------------------------------------------------ transactions
 
@@ -112,7 +115,7 @@ class Database:
                 )
             return
         with contextlib.suppress(FileNotFoundError):  # its last user moved it into the database
-            descriptor = os.open(self._wal_file, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(self._wal_file, os.O_RDWR)
             try:
                 os.fsync(descriptor)
             finally:
@@ -134,7 +137,7 @@ class Database:
             yield
             return
         # A descriptor of our own, so that threads queue like processes.
-        descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -151,6 +154,8 @@ class Database:
             if lost:
                 self._engine.dispose()
             raise StoreError(f"{self.name}: {_reason(error)}", passing=lost) from error
+        except UnicodeEncodeError as error:
+            raise SettingError(f"{error.object!r} is no text that can be stored.") from None
         except OSError as error:
             raise StoreError(f"{self.name}: {error.strerror or error}.") from error
 
@@ -158,15 +163,16 @@ class Database:
 def _parse(url: str | os.PathLike[str]) -> sa.URL:
     """Read a store's URL; what is no URL is the path of a SQLite file."""
     text = os.fspath(url)
-    if not re.match(r"[a-z][a-z0-9+]*:", text):
-        return sa.URL.create("sqlite", database=text)
-    try:
-        parsed = sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError):
-        raise SettingError(
-            f"{text!r} is not a store's URL; write sqlite:///file.db or "
-            "postgresql://user@host/database."
-        ) from None
+    if re.match(r"[a-z][a-z0-9+]+:", text):  # one letter is a drive
+        try:
+            parsed = sa.make_url(text)
+        except (sa.exc.ArgumentError, ValueError):
+            raise SettingError(
+                f"{text!r} is not a store's URL; write sqlite:///file.db or "
+                "postgresql://user@host/database."
+            ) from None
+    else:
+        parsed = sa.URL.create("sqlite", database=text)
     backend = parsed.get_backend_name()
     if backend not in ("sqlite", "postgresql"):
         raise SettingError(

@@ -10,12 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy.engine import Connection
 
 from .engine import Plan
-from .errors import StoreError
+from .errors import StoreError, UnknownStudyError
 from .journal import Event, Journal
 from .store import Store
 from .turn import Turn, code_of
@@ -32,25 +32,43 @@ _PIECE = 50_000
 class Ledger:
     """A journal that any number of processes and threads write."""
 
-    def __init__(self, store: Store, study: int, plan: Plan, seed: int) -> None:
-        self.store, self.study, self.plan, self.seed = store, study, plan, seed
+    def __init__(self, store: Store, row: Any, plan: Plan, seed: int) -> None:
+        self.store, self.plan, self.seed = store, plan, seed
+        self.study: int = row.id
+        self._name, self._code = row.name, row.code
         self._mutex = threading.RLock()
         self._journal: Journal | None = None
 
     # ------------------------------------------------------------------ reading
+
+    @property
+    def head(self) -> int:
+        """The number of the last event."""
+        with self.store.reading() as connection:
+            return self._head(connection)
+
+    def _head(self, connection: Connection, *, alone: bool = False) -> int:
+        look = self.store.lock if alone else self.store.head
+        head = look(connection, self.study, self._code)
+        if head is None:
+            raise UnknownStudyError(
+                f"study {self._name!r} is not in {self.store.name} any more: another store was put "
+                "in its place. Nothing was recorded; open it again."
+            )
+        return head
 
     @contextmanager
     def latest(self) -> Iterator[Journal]:
         """The state as it is now, for this thread alone."""
         with self._mutex:
             with self.store.reading() as connection:
-                journal = self._caught_up(connection, self.store.head(connection, self.study))
+                journal = self._caught_up(connection, self._head(connection))
             yield journal
 
     def events(self) -> Iterator[Event]:
         """The whole journal up to now."""
         with self.store.reading() as connection:
-            head = self.store.head(connection, self.study)
+            head = self._head(connection)
             for some in self._pieces(connection, 0, head):
                 yield from some
 
@@ -136,8 +154,7 @@ class Ledger:
         turn = None
         try:
             with self.store.writing() as connection:
-                head = self.store.lock(connection, self.study)
-                journal = self._caught_up(connection, head)
+                journal = self._caught_up(connection, self._head(connection, alone=True))
                 turn = Turn(self.store, self.study, connection, journal)
                 result = work(turn)
                 attempt.is_final = True

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection, Row
 
 from . import schema
 from .database import Database
-from .errors import ConflictError, StoreError, UnknownStudyError
+from .errors import StoreError, UnknownStudyError
 from .journal import Event
 from .schema import events, history, snapshots, studies
 
@@ -56,8 +56,7 @@ class Store(Database):
             version = schema.version_of(connection)
         if version < known:
             with self.writing() as connection:
-                if not self.is_sqlite:  # two programs may want to be the first
-                    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7416930518)")
+                self._queue(connection)
                 version = schema.migrate(connection, self.name)
             self.flush()
         if version > known:
@@ -66,7 +65,17 @@ class Store(Database):
                 f"program knows {known}); upgrade simplexplore. Nothing was changed."
             )
 
+    def _queue(self, connection: Connection) -> None:
+        """Let one program at a time make tables or studies; until the transaction ends."""
+        if not self.is_sqlite:  # there, whoever writes is alone
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7416930518)")
+
     # ------------------------------------------------------------------ studies
+
+    def reserve(self, connection: Connection, name: str) -> Row[Any] | None:
+        """The row of a study, if there is one; else nobody makes it before this transaction."""
+        self._queue(connection)
+        return self.look_up(connection, name)
 
     def create(
         self,
@@ -79,12 +88,7 @@ class Store(Database):
         settings: str,
         delta: float,
     ) -> None:
-        """Add a study."""
-        if self.look_up(connection, name) is not None:
-            raise ConflictError(
-                f"there is a study {name!r} in {self.name} already; open it, or choose another "
-                "name."
-            )
+        """Add a study, under a name that was reserved."""
         connection.execute(
             studies.insert().values(
                 name=name,
@@ -118,13 +122,20 @@ class Store(Database):
             raise UnknownStudyError(f"there is no study {name!r} in {self.name}. {hint}")
         return row
 
-    def lock(self, connection: Connection, study: int) -> int:
-        """Wait for other writers of a study; returns the number of its last event."""
-        return int(connection.execute(_LOCK, {"study": study}).scalar_one())
+    def lock(self, connection: Connection, study: int, code: str) -> int | None:
+        """Wait for other writers of a study; returns what `head` does."""
+        return self._head(connection, _LOCK, study, code)
 
-    def head(self, connection: Connection, study: int) -> int:
-        """The number of a study's last event."""
-        return int(connection.execute(_HEAD, {"study": study}).scalar_one())
+    def head(self, connection: Connection, study: int, code: str) -> int | None:
+        """The number of a study's last event; None if the study is gone.
+
+        The code tells a study from one that got its number in a store made anew.
+        """
+        return self._head(connection, _HEAD, study, code)
+
+    def _head(self, connection: Connection, query: Any, study: int, code: str) -> int | None:
+        found = connection.execute(query, {"study": study, "code": code}).scalar()
+        return None if found is None else int(found)
 
     def rows(self) -> list[dict[str, Any]]:
         """All studies with the last point of their history, the latest change first."""
@@ -211,7 +222,9 @@ class Store(Database):
             )
 
 
-_HEAD = sa.select(studies.c.head).where(studies.c.id == sa.bindparam("study"))
+_HEAD = sa.select(studies.c.head).where(
+    studies.c.id == sa.bindparam("study"), studies.c.code == sa.bindparam("code")
+)
 _LOCK = _HEAD.with_for_update()
 _POINTS = history.alias()
 _LAST = (

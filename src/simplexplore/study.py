@@ -57,8 +57,8 @@ class Study:
         self.expire_after = settings.expire_after or math.inf
         self._plan = settings.plan(self.problem)
         self._ids = PullIds(row.name, row.code)
-        self._ledger = Ledger(store, row.id, self._plan, settings.seed)
-        self._status: tuple[int, dict[str, Any]] | None = None
+        self._ledger = Ledger(store, row, self._plan, settings.seed)
+        self._status: tuple[Journal, int, dict[str, Any]] | None = None
 
     # ------------------------------------------------------------------ making and finding
 
@@ -111,8 +111,13 @@ class Study:
         Journal(settings.plan(problem), int(seed))  # complains about what cannot be explored
         store = url if isinstance(url, Store) else Store(url)
         with store.writing() as connection:
-            earlier = store.look_up(connection, name) if key is not None else None
-            if earlier is not None and Settings.from_text(earlier.settings) == settings:
+            earlier = store.reserve(connection, name)
+            if earlier is not None:
+                if key is None or Settings.from_text(earlier.settings) != settings:
+                    raise ConflictError(
+                        f"there is a study {name!r} in {store.name} already; open it, or choose "
+                        "another name."
+                    )
                 if earlier.problem != problem.to_text():
                     raise ConflictError(f"the key {key!r} was used for another request.")
                 return cls(store, earlier)
@@ -300,18 +305,17 @@ class Study:
 
         self._ledger.write(work, repeatable=key is not None)
 
-    def note(self, text: str, *, key: str | None = None) -> None:
-        """Put a remark into the journal."""
+    def note(self, text: str, *, key: str | None = None) -> dict[str, Any]:
+        """Put a remark into the journal; returns it as `events` does."""
         if not text.strip() or len(text) > 10_000:
             raise SettingError("a note is a text of 1 to 10,000 characters.")
         check_key(key)
 
-        def work(turn: Turn) -> None:
+        def work(turn: Turn) -> Event:
             event = Event("noted", key=key, data={"text": text})
-            if not turn.fulfilled(event):
-                turn.record([event], self.store.clock())
+            return turn.fulfilled(event) or turn.record([event], self.store.clock())[0]
 
-        self._ledger.write(work, repeatable=key is not None)
+        return self._plain(self._ledger.write(work, repeatable=key is not None))
 
     # ------------------------------------------------------------------ looking
 
@@ -382,8 +386,9 @@ class Study:
     def status(self) -> dict[str, Any]:
         """Everything there is to know now, as plain data; see `simplexplore.status`."""
         with self._ledger.latest() as journal:
-            if self._status is None or self._status[0] != journal.seq:
-                self._status = (journal.seq, status_of(journal))
+            # Another journal may be as long: an older copy of the store was put back.
+            if self._status is None or self._status[:2] != (journal, journal.seq):
+                self._status = (journal, journal.seq, status_of(journal))
             now = self.store.clock()
             return {
                 "name": self.name,
@@ -393,7 +398,7 @@ class Study:
                 "seed": self.seed,
                 "expire_after": None if math.isinf(self.expire_after) else self.expire_after,
                 "overdue": len(overdue(journal.flights, now, self.expire_after)),
-                **self._status[1],
+                **self._status[2],
             }
 
     @property
@@ -411,8 +416,7 @@ class Study:
     @property
     def head(self) -> int:
         """The number of the last event."""
-        with self.store.reading() as connection:
-            return self.store.head(connection, self._ledger.study)
+        return self._ledger.head
 
     def verify(self) -> bool:
         """Replay the whole journal and compare with the state in use, to the last bit."""
