@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -17,16 +17,13 @@ from sqlalchemy.engine import Connection
 from .engine import Plan
 from .errors import StoreError, UnknownStudyError
 from .journal import Event, Journal
-from .store import Store
+from .store import PIECE, Store
 from .turn import Turn, code_of
 
 Result = TypeVar("Result")
 
 # Seconds for which a lost connection is tried again: a database restarts in a few.
 RETRY_FOR = 30.0
-
-# Events that are in memory at a time.
-_PIECE = 50_000
 
 
 class Ledger:
@@ -47,9 +44,10 @@ class Ledger:
         with self.store.reading() as connection:
             return self._head(connection)
 
-    def _head(self, connection: Connection, *, alone: bool = False) -> int:
-        look = self.store.lock if alone else self.store.head
-        head = look(connection, self.study, self._code)
+    def _head(self, connection: Connection) -> int:
+        return self._found(self.store.head(connection, self.study, self._code))
+
+    def _found(self, head: int | None) -> int:
         if head is None:
             raise UnknownStudyError(
                 f"study {self._name!r} is not in {self.store.name} any more: another store was put "
@@ -81,19 +79,22 @@ class Ledger:
                     replayed.replay(events)
             return journal.same_as(replayed)
 
-    def _pieces(self, connection: Connection, after: int, head: int) -> Iterator[list[Event]]:
-        """Recorded events in pieces, so that memory stays flat."""
+    def _pieces(
+        self, connection: Connection, after: int, head: int, first: Sequence[Event] = ()
+    ) -> Iterator[Sequence[Event]]:
+        """Recorded events in pieces, so that memory stays flat; the first may be here already."""
+        some = first
         while after < head:
-            some = self.store.read(connection, self.study, after, min(_PIECE, head - after))
+            some = some or self.store.read(connection, self.study, after, min(PIECE, head - after))
             yield some
-            after = some[-1].seq
+            after, some = some[-1].seq, ()
 
     # ------------------------------------------------------------------ catching up
 
-    def _caught_up(self, connection: Connection, head: int) -> Journal:
+    def _caught_up(self, connection: Connection, head: int, first: Sequence[Event] = ()) -> Journal:
         """The state after every event up to the head."""
         journal, self._journal = self._journal, None
-        if journal is None or not self._catch_up(connection, journal, head):
+        if journal is None or not self._catch_up(connection, journal, head, first):
             journal = self._load(connection)
             self._catch_up(connection, journal, head)
         self._journal = journal
@@ -107,20 +108,23 @@ class Ledger:
         found = None if data is None else Journal.from_snapshot(self.plan, data)
         return journal if found is None else found
 
-    def _catch_up(self, connection: Connection, journal: Journal, head: int) -> bool:
+    def _catch_up(
+        self, connection: Connection, journal: Journal, head: int, first: Sequence[Event] = ()
+    ) -> bool:
         """Take in what was recorded since; False if the store holds another past.
 
         It does if an older copy was put back, or if a server crashed with events that others
         had seen and nobody was told of.
         """
-        known = journal.last is not None
+        after = _read_until(journal)
+        again = journal.seq - after
         if journal.seq > head:
             return False
-        for events in self._pieces(connection, journal.seq - known, head):
-            if known and not journal.goes_on_with(events[0]):
+        for events in self._pieces(connection, after, head, first):
+            if again and not journal.goes_on_with(events[0]):
                 return False
-            journal.replay(events[known:])
-            known = False
+            journal.replay(events[again:])
+            again = 0
         return True
 
     # ------------------------------------------------------------------ writing
@@ -154,7 +158,9 @@ class Ledger:
         turn = None
         try:
             with self.store.writing() as connection:
-                journal = self._caught_up(connection, self._head(connection, alone=True))
+                after = 0 if self._journal is None else _read_until(self._journal)
+                head, added = self.store.lock(connection, self.study, self._code, after)
+                journal = self._caught_up(connection, self._found(head), added)
                 turn = Turn(self.store, self.study, connection, journal)
                 result = work(turn)
                 attempt.is_final = True
@@ -164,6 +170,11 @@ class Ledger:
                 # What was decided may not have been recorded: read it again.
                 self._journal = None
             raise
+
+
+def _read_until(journal: Journal) -> int:
+    """After which event to read on: the last one is read again, to see that it is the same."""
+    return journal.seq if journal.last is None else journal.seq - 1
 
 
 class _Attempt:

@@ -24,6 +24,9 @@ from .schema import events, history, snapshots, studies
 # More rows than there are.
 ALL = 2**62
 
+# Events that are in memory at a time.
+PIECE = 50_000
+
 
 class Store(Database):
     """A database of studies.
@@ -122,20 +125,28 @@ class Store(Database):
             raise UnknownStudyError(f"there is no study {name!r} in {self.name}. {hint}")
         return row
 
-    def lock(self, connection: Connection, study: int, code: str) -> int | None:
-        """Wait for other writers of a study; returns what `head` does."""
-        return self._head(connection, _LOCK, study, code)
-
     def head(self, connection: Connection, study: int, code: str) -> int | None:
         """The number of a study's last event; None if the study is gone.
 
         The code tells a study from one that got its number in a store made anew.
         """
-        return self._head(connection, _HEAD, study, code)
+        return _if_same(connection.execute(_HEAD, {"study": study}).first(), code)
 
-    def _head(self, connection: Connection, query: Any, study: int, code: str) -> int | None:
-        found = connection.execute(query, {"study": study, "code": code}).scalar()
-        return None if found is None else int(found)
+    def lock(
+        self, connection: Connection, study: int, code: str, after: int
+    ) -> tuple[int | None, list[Event]]:
+        """Wait for other writers of a study; returns its head, and events after a given one."""
+        if self.is_sqlite:  # the transaction is the lock
+            return self.head(connection, study, code), self.read(connection, study, after, PIECE)
+        # In one message: others are waiting. The second statement begins when the lock is held,
+        # so that it sees all that they have recorded.
+        result = connection.exec_driver_sql(_LOCK_AND_READ % (study, study, after, PIECE))
+        cursor: Any = result.cursor
+        head = _if_same(cursor.fetchone(), code)
+        cursor.nextset()
+        added = [_event(row) for row in cursor.fetchall()]
+        result.close()
+        return head, added
 
     def rows(self) -> list[dict[str, Any]]:
         """All studies with the last point of their history, the latest change first."""
@@ -222,10 +233,12 @@ class Store(Database):
             )
 
 
-_HEAD = sa.select(studies.c.head).where(
-    studies.c.id == sa.bindparam("study"), studies.c.code == sa.bindparam("code")
-)
-_LOCK = _HEAD.with_for_update()
+_HEAD = sa.select(studies.c.head, studies.c.code).where(studies.c.id == sa.bindparam("study"))
+_LOCK_AND_READ = f"""
+    SELECT head, code FROM studies WHERE id = %d FOR UPDATE;
+    SELECT {", ".join(Event._fields)} FROM events WHERE study = %d AND seq > %d
+    ORDER BY seq LIMIT %d
+"""
 _POINTS = history.alias()
 _LAST = (
     sa.select(sa.func.max(_POINTS.c.seq))
@@ -281,6 +294,11 @@ _APPEND = sa.text(
 )
 
 
-def _event(row: Row[Any]) -> Event:
+def _if_same(row: Sequence[Any] | None, code: str) -> int | None:
+    """The head in a row, if it is that of the study with this code."""
+    return int(row[0]) if row is not None and row[1] == code else None
+
+
+def _event(row: Sequence[Any]) -> Event:
     event = Event(*row)
     return event if event.data is None else event._replace(data=json.loads(str(event.data)))
