@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__
+from .cli_options import AsJson, Delta, ProblemFile, Workers
 from .cli_ratings import ratings
 from .cli_reproduce import reproduce
 from .cli_service import serve, token_commands
@@ -53,10 +54,6 @@ app.add_typer(study_commands, name="study")
 app.command()(serve)
 app.add_typer(token_commands, name="token")
 
-ProblemFile = Annotated[
-    Path, typer.Argument(metavar="FILE", show_default=False, help="The problem, a TOML file.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Plot = Annotated[
     Path | None,
     typer.Option(
@@ -71,16 +68,6 @@ Means = Annotated[
         help="Mean reward of each arm, instead of the file's.",
     ),
 ]
-Delta = Annotated[
-    float | None,
-    typer.Option(
-        metavar="D",
-        show_default=False,
-        help="Allowed probability of a wrong answer, instead of the file's.",
-    ),
-]
-
-
 Epsilon = Annotated[
     float | None,
     typer.Option(
@@ -185,10 +172,7 @@ def simulate(
             "of the sampler's own way.",
         ),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(metavar="W", show_default="all cores", help="Runs at a time."),
-    ] = None,
+    workers: Workers = None,
     max_steps: Annotated[
         int | None,
         typer.Option(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .cli_options import AsJson
 from .errors import SettingError
 
 
@@ -37,9 +38,7 @@ def ratings(
     seed: Annotated[
         int, typer.Option(metavar="S", min=0, help="The same seed gives the same ratings.")
     ] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a problem file of films that simulated users rate, as in the paper's experiment."""
     from .ratings import LIMITS, environment

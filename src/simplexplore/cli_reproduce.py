@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .cli_options import AsJson, Workers
 from .errors import SettingError
 
 if TYPE_CHECKING:
@@ -23,16 +24,11 @@ def reproduce(
         int | None,
         typer.Option(metavar="N", show_default="as in the paper", help="Runs of each sampler."),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(metavar="W", show_default="all cores", help="Runs at a time."),
-    ] = None,
+    workers: Workers = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for the report and all numbers.")
     ] = Path("reproduction-output"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Reproduce figures and tables of the paper; what is finished in DIR is not run again."""
     from .reproduction import PARTS, find_parts

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .cli_options import DEFAULT_STORE, AsJson, Delta, ProblemFile, StoreUrl
 from .errors import SettingError
 from .terminal import console, to_json
 
@@ -22,18 +23,6 @@ commands = typer.Typer(
 StudyName = Annotated[
     str, typer.Argument(metavar="NAME", show_default=False, help="The study's name.")
 ]
-StoreUrl = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        metavar="URL",
-        envvar="SIMPLEXPLORE_STORE",
-        help="Where studies are kept: sqlite:///file.db, a file's path, or "
-        "postgresql://user@host/database.",
-    ),
-]
-DEFAULT_STORE = "simplexplore.db"
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Key = Annotated[
     str | None,
     typer.Option(
@@ -48,9 +37,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 @commands.command()
 def create(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", show_default=False, help="The problem, a TOML file.")
-    ],
+    file: ProblemFile,
     name: Annotated[
         str | None,
         typer.Option(metavar="NAME", show_default="the file's name", help="The study's name."),
@@ -59,14 +46,7 @@ def create(
     sampler: Annotated[
         str, typer.Option(metavar="NAME", help="ctns, cge, ptns, uniform or top-two.")
     ] = "ctns",
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            metavar="D",
-            show_default=False,
-            help="Allowed probability of a wrong answer, instead of the file's.",
-        ),
-    ] = None,
+    delta: Delta = None,
     scenario: Annotated[
         str | None,
         typer.Option(
