@@ -181,6 +181,19 @@ def test_tables_of_another_program(tmp_path):
         Store(tmp_path / "other.db")
 
 
+def test_looking_makes_no_tables(tmp_path, server):
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER)")
+    connection.close()
+    for url in (path, server.database()):
+        for look in (Study.list, lambda url: Study.open(url, "mix")):
+            with pytest.raises(sx.StoreError, match="holds no studies; 'simplexplore study create"):
+                look(url)
+        Store(url)  # tables of others are no obstacle
+        assert Study.list(url) == []
+
+
 def test_first_ones_at_the_same_time(url):
     code = textwrap.dedent(
         f"""

@@ -38,7 +38,7 @@ class Store(Database):
     clock : function, optional
         Seconds since 1970: the only clock that studies look at.
     must_exist : bool
-        Whether to complain instead of making a new SQLite file.
+        Whether to complain instead of making a file or tables.
     """
 
     def __init__(
@@ -50,13 +50,17 @@ class Store(Database):
     ) -> None:
         super().__init__(url, must_exist=must_exist)
         self.clock = clock
-        self._migrate()
+        self._migrate(must_exist)
 
-    def _migrate(self) -> None:
+    def _migrate(self, must_exist: bool) -> None:
         """Bring the store to this version, or say that it is of a newer one."""
         known = len(schema.MIGRATIONS)
         with self.reading() as connection:
             version = schema.version_of(connection)
+        if version == 0 and must_exist:
+            raise StoreError(
+                f"{self.name} holds no studies; 'simplexplore study create' makes one."
+            )
         if version < known:
             with self.writing() as connection:
                 self._queue(connection)
