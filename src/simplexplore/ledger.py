@@ -145,8 +145,13 @@ class Ledger:
                 self.store.flush()  # other threads go on meanwhile
                 return result
             except StoreError as error:
-                settled = attempt.is_final and not repeatable
-                if not error.passing or settled or time.monotonic() - started > RETRY_FOR:
+                if error.passing and attempt.is_final and not repeatable:
+                    raise StoreError(
+                        f"{error} This may have been recorded all the same: look before you repeat "
+                        "it. Under a key, repeating is safe.",
+                        passing=True,
+                    ) from error
+                if not error.passing or time.monotonic() - started > RETRY_FOR:
                     raise
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
