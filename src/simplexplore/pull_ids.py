@@ -17,8 +17,8 @@ class PullIds:
     --------
     >>> ids = PullIds("mix", "e6f11b")
     >>> ids.write(12, arm=0, at=1.5)
-    'e6f11b-12-b6ee'
-    >>> ids.number("e6f11b-12-b6ee")
+    'e6f11b-12-fde9'
+    >>> ids.number("e6f11b-12-fde9")
     12
     """
 
