@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 import simplexplore as sx
 import workers
-from simplexplore import store as stores
+from simplexplore import schema
 from simplexplore.store import Store
 from simplexplore.study import Study
 
@@ -30,6 +30,10 @@ def fill(url, pairs=20):
         ("mysql://host/base", "a store is SQLite or PostgreSQL; got 'mysql'"),
         ("sqlite://", "so it needs a file"),
         ("sqlite:///:memory:", "so it needs a file"),
+        (":memory:", "so it needs a file"),
+        ("", "so it needs a file"),
+        (".", "'.' is a folder"),
+        ("/", "'/' is a folder"),
         ("postgresql://host:port/x", "is not a store's URL"),
     ],
 )
@@ -41,6 +45,61 @@ def test_urls_that_are_none(url, message):
 def test_a_path_is_a_url(tmp_path):
     Study.create(tmp_path / "x.db", "mix", workers.star(), "ctns")
     assert [row["name"] for row in Study.list(f"sqlite:///{tmp_path / 'x.db'}")] == ["mix"]
+
+
+def test_a_drive_is_no_protocol(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Store("c:x.db")
+    assert (tmp_path / "c:x.db").exists()
+
+
+def test_names_that_are_no_text(url):
+    # What a terminal makes of bytes that are not UTF-8.
+    study = fill(url)
+    for wrong in (
+        lambda: Study.open(url, "\udcff"),
+        lambda: study.ask(key="\udcff"),
+        lambda: study.tell(arm="a", reward=0.5, key="\udcff"),
+    ):
+        with pytest.raises(sx.SettingError, match=r"'\\udcff' is no text that can be stored"):
+            wrong()
+    assert study.verify()
+
+
+def test_a_relative_path_is_where_it_was(tmp_path, monkeypatch):
+    # A program that goes elsewhere must still queue at, and flush, the files beside the database.
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    study = fill("x.db")
+    monkeypatch.chdir("elsewhere")
+    flushed = []
+    monkeypatch.setattr("os.fsync", lambda file: flushed.append(os.fstat(file).st_ino))
+    study.ask()
+    assert flushed == [(tmp_path / "x.db-wal").stat().st_ino]
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_system_without_file_locks(tmp_path, monkeypatch):
+    monkeypatch.setattr("simplexplore.database.fcntl", None)
+    monkeypatch.delattr("os.O_CLOEXEC")
+    study = fill(tmp_path / "x.db")
+    assert study.verify()
+
+
+def test_a_child_leaves_its_parents_connections_alone(server):
+    store = Store(server.database())
+
+    def session():
+        with store.reading() as connection:
+            return connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+
+    before = session()
+    child = os.fork()
+    if child == 0:
+        store.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert session() == before
 
 
 def test_a_folder_that_is_not_there(tmp_path):
@@ -67,7 +126,7 @@ def test_a_newer_store_is_left_alone(url):
     study = fill(url)
     with study.store.writing() as connection:
         connection.execute(sa.text("UPDATE simplexplore_schema SET version = 99"))
-    known = len(stores.MIGRATIONS)
+    known = len(schema.MIGRATIONS)
     message = (
         rf"made by a newer simplexplore \(store version 99; this program knows {known}\); upgrade"
     )
@@ -86,9 +145,9 @@ def test_an_older_store_is_brought_up_to_date(url, monkeypatch):
     def add_column(connection):
         connection.execute(sa.text("ALTER TABLE studies ADD COLUMN owner TEXT"))
 
-    monkeypatch.setattr(stores, "MIGRATIONS", [*stores.MIGRATIONS, add_column])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, add_column])
     store = Store(url)
-    assert version(store) == len(stores.MIGRATIONS)
+    assert version(store) == len(schema.MIGRATIONS)
     Store(url)  # once is enough
     with store.reading() as connection:
         assert "owner" in {
@@ -106,11 +165,11 @@ def test_a_migration_that_fails_changes_nothing(url, monkeypatch):
         raise RuntimeError("out of luck")
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores, "MIGRATIONS", [*stores.MIGRATIONS, fail])
+        patch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, fail])
         with pytest.raises(RuntimeError, match="out of luck"):
             Store(url)
     store = Store(url)
-    assert version(store) == len(stores.MIGRATIONS)
+    assert version(store) == len(schema.MIGRATIONS)
     assert Study.open(store, "mix").verify()
 
 
@@ -120,6 +179,19 @@ def test_tables_of_another_program(tmp_path):
     connection.close()
     with pytest.raises(sx.StoreError, match="holds tables of another program"):
         Store(tmp_path / "other.db")
+
+
+def test_looking_makes_no_tables(tmp_path, server):
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER)")
+    connection.close()
+    for url in (path, server.database()):
+        for look in (Study.list, lambda url: Study.open(url, "mix")):
+            with pytest.raises(sx.StoreError, match="holds no studies; 'simplexplore study create"):
+                look(url)
+        Store(url)  # tables of others are no obstacle
+        assert Study.list(url) == []
 
 
 def test_first_ones_at_the_same_time(url):
@@ -135,7 +207,7 @@ def test_first_ones_at_the_same_time(url):
     for process in running:
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors.decode()
-    assert version(Store(url)) == len(stores.MIGRATIONS)
+    assert version(Store(url)) == len(schema.MIGRATIONS)
 
 
 # ---------------------------------------------------------------------- faults
@@ -178,17 +250,32 @@ def test_an_older_copy_under_a_running_program(tmp_path, more):
     study.close()
     copy = path.read_bytes()
     pulls = study.ask(10)
+    assert study.status()["pending"] == 10
     study.close()
     for beside in tmp_path.glob("x.db-*"):
         beside.unlink()
     path.write_bytes(copy)
     with Study.open(path, "mix") as other:
         other.tell_many([sx.Reward(0.1, arm="b")] * more)
+    assert study.status()["elsewhere"] == more
     with pytest.raises(sx.PullError, match="put back from an older copy, tell the reward with"):
         study.tell(pulls[0], 0.5)
     study.tell(arm=pulls[0].arm, reward=0.5)
     assert study.status()["rewards"] == 20 + more + 1
     assert study.verify()
+
+
+def test_a_store_that_was_made_anew(tmp_path):
+    # A worker goes on with a study that is gone: another one must not get its pulls.
+    study = fill(tmp_path / "x.db")
+    study.close()
+    for file in tmp_path.glob("x.db*"):
+        file.unlink()
+    other = Study.create(tmp_path / "x.db", "mix", workers.star(), "ctns")
+    for wrong in (study.ask, study.status, lambda: study.tell(arm="a", reward=0.5)):
+        with pytest.raises(sx.UnknownStudyError, match=r"study 'mix' is not in .* any more"):
+            wrong()
+    assert other.events() == []
 
 
 def test_a_disk_that_fills(tmp_path):
@@ -260,7 +347,7 @@ def test_a_database_that_goes_away_and_comes_back(server):
     server.stop(signal.SIGQUIT)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("simplexplore.study.RETRY_FOR", 0.0)
+            patch.setattr("simplexplore.ledger.RETRY_FOR", 0.0)
             with pytest.raises(sx.StoreError, match="cannot be reached") as caught:
                 study.tell(pull, 0.5)
         assert caught.value.passing
@@ -317,7 +404,8 @@ def test_a_lost_answer_is_not_taken_twice(sqlite_url, monkeypatch):
     broken.clear()
     assert study.tell(arm="a", reward=0.5, key="k").outcome == "repeated"
     broken.clear()
-    with pytest.raises(sx.StoreError, match="the connection was lost"):
+    message = r"the connection was lost.* This may have been recorded all the same: look before"
+    with pytest.raises(sx.StoreError, match=message):
         study.tell(arm="a", reward=0.5)  # not safe: the user must look
     monkeypatch.undo()
     assert study.status()["elsewhere"] == 2

@@ -14,7 +14,8 @@ from simplexplore.engine import streams
 from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem import Problem
 from simplexplore.store import Store
-from simplexplore.study import Study, _code
+from simplexplore.study import Study
+from simplexplore.turn import code_of
 from test_rng import fill_normal, fill_uniform
 
 ARMS = ["a", "b", "c"]
@@ -220,6 +221,30 @@ def test_creating_extending_and_noting_under_a_key(url):
         ):
             wrong()
     assert study.verify()
+
+
+def test_creating_at_the_same_moment(server):
+    # Whoever comes second under the same key gets the study of the first.
+    url = server.database()
+    made, errors = [], []
+    start = threading.Barrier(6)
+
+    def work(key):
+        store = Store(url)
+        start.wait()
+        try:
+            made.append(Study.create(store, "mix", problem(), "ctns", key=key).created)
+        except sx.ConflictError as error:
+            errors.append(str(error))
+
+    threads = [threading.Thread(target=work, args=(key,)) for key in ["k"] * 3 + [None] * 3]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 1
+    assert len(made) + len(errors) == 6
+    assert all("there is a study 'mix'" in error for error in errors)
 
 
 def test_bad_requests(sqlite_url):
@@ -486,7 +511,10 @@ def test_list_says_how_far_a_study_is(url):
 
 def test_notes(url):
     study = make(url)
-    study.note("the scale was <b>recalibrated</b> 🙂")
+    noted = study.note("the scale was <b>recalibrated</b> 🙂")
+    study.ask()
+    assert noted == journal(study)[0]
+    assert study.note("twice", key="k") == study.note("twice", key="k") == journal(study)[2]
     assert journal(study)[0]["text"] == "the scale was <b>recalibrated</b> 🙂"
     assert study.verify()
 
@@ -543,18 +571,25 @@ def test_the_problem_travels_with_the_study(sqlite_url):
 
 
 def test_snapshots_are_only_a_cache(url, monkeypatch):
-    monkeypatch.setattr("simplexplore.study.SNAPSHOT_EVERY", 50)
+    monkeypatch.setattr("simplexplore.turn.SNAPSHOT_EVERY", 50)
     study = drive(make(url), 100, batch=3)
-    code = _code(study._journal)
+    code = code_of(study._ledger._journal)
     with study.store.reading() as connection:
-        data = study.store.snapshot(connection, study._id, code)
+        data = study.store.snapshot(connection, study._ledger.study, code)
     assert data is not None
     fresh = Study.open(url, "mix")
     assert fresh.verify()
     assert [p.arm for p in fresh.ask(20)] == [p.arm for p in fresh_copy(study).ask(20)]
-    for damaged in (b"", data[: len(data) // 2], data[:-400] + bytes(400), b"nonsense"):
+    method = data.index(b"PK\1\2") + 10  # of compression, in the list of contents
+    for damaged in (
+        b"",
+        data[: len(data) // 2],
+        data[:-400] + bytes(400),
+        data[:method] + b"\x63" + data[method + 1 :],
+        b"nonsense",
+    ):
         with study.store.writing() as connection:
-            study.store.keep(connection, study._id, code, 1, damaged)
+            study.store.keep(connection, study._ledger.study, code, 1, damaged)
         other = Study.open(url, "mix")
         assert other.status() | {"now": 0} == study.status() | {"now": 0}
         assert other.verify()
@@ -568,8 +603,8 @@ def fresh_copy(study):
         def __init__(self):
             self._journal = Journal(study._plan, study.seed)
             with study.store.reading() as connection:
-                head = study._journal.seq
-                self._journal.replay(study.store.read(connection, study._id, 0, head))
+                head = study._ledger._journal.seq
+                self._journal.replay(study.store.read(connection, study._ledger.study, 0, head))
 
         def ask(self, n):
             first = self._journal.asked + 1

@@ -93,6 +93,9 @@ def test_mistakes():
     )
     for values in ([], ["x"], ["x", "1", "2"], ["--arm", "pizza"], ["x", "--file", "f.csv"]):
         assert "tell NAME PULL REWARD, or" in refuse("tell", "meal", *values)
+    message = refuse("tell", "meal", "--file", "f.csv", "--key", "k")
+    assert "--key names one reward; in a file, keys have a column of their own" in message
+    assert "a study's name is one line" in refuse("create", MEAL, "--name", "")
     assert "the reward 'good' is not a number" in refuse("tell", "meal", "--arm", "pizza", "good")
     assert "gaussian rewards are finite numbers; got nan" in refuse(
         "tell", "meal", "--arm", "pizza", "nan"

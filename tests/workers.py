@@ -88,7 +88,7 @@ def main():
     else:
         study = sx.Study.open(url, name)
         # Compiled, loaded and caught up before anything starts.
-        with study._looking() as journal:
+        with study._ledger.latest() as journal:
             nothing = np.zeros(0, dtype=np.int64)
             journal.engine.fold(nothing, nothing, np.zeros(0))
     study.close()

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands have."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +8,6 @@ import typer
 ProblemFile = Annotated[
     Path, typer.Argument(metavar="FILE", show_default=False, help="The problem, a TOML file.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Delta = Annotated[
     float | None,
     typer.Option(
@@ -18,6 +17,17 @@ Delta = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None,
-    typer.Option(metavar="W", show_default="all cores", help="Runs at a time."),
+    int | None, typer.Option(metavar="W", show_default="all cores", help="Runs at a time.")
 ]
+StoreUrl = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        envvar="SIMPLEXPLORE_STORE",
+        help="Where studies are kept: sqlite:///file.db, a file's path, or "
+        "postgresql://user@host/database.",
+    ),
+]
+DEFAULT_STORE = "simplexplore.db"
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

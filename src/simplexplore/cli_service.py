@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .cli_options import AsJson
-from .cli_study import DEFAULT_STORE, StoreUrl
+from .cli_options import DEFAULT_STORE, AsJson, StoreUrl
 from .errors import SettingError
 from .terminal import console, to_json
 

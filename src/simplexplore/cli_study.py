@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .cli_options import AsJson, Delta, ProblemFile
+from .cli_options import DEFAULT_STORE, AsJson, Delta, ProblemFile, StoreUrl
 from .errors import SettingError
 from .terminal import console, to_json
 
@@ -23,17 +23,6 @@ commands = typer.Typer(
 StudyName = Annotated[
     str, typer.Argument(metavar="NAME", show_default=False, help="The study's name.")
 ]
-StoreUrl = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        metavar="URL",
-        envvar="SIMPLEXPLORE_STORE",
-        help="Where studies are kept: sqlite:///file.db, a file's path, or "
-        "postgresql://user@host/database.",
-    ),
-]
-DEFAULT_STORE = "simplexplore.db"
 Key = Annotated[
     str | None,
     typer.Option(
@@ -90,7 +79,7 @@ def create(
     problem = Problem.from_file(file)
     with Study.create(
         store,
-        name or file.stem,
+        file.stem if name is None else name,
         problem,
         sampler,
         delta=delta,
@@ -157,7 +146,9 @@ def tell(
     """Report rewards."""
     given = values or []
     wanted = 0 if file is not None else 1 if arm is not None else 2
-    if len(given) != wanted or (file is not None and (arm is not None or key is not None)):
+    if file is not None and key is not None:
+        raise SettingError("--key names one reward; in a file, keys have a column of their own.")
+    if len(given) != wanted or (file is not None and arm is not None):
         raise SettingError(
             "tell NAME PULL REWARD, or tell NAME --arm ARM REWARD, or tell NAME --file FILE.csv; "
             f"got {' '.join(given) or 'neither pull nor reward'}."
@@ -245,9 +236,9 @@ def note(
 ) -> None:
     """Put a remark into the journal."""
     with _open(store, name) as study:
-        study.note(text)
-        if as_json:
-            typer.echo(to_json(study.events(limit=1, after=study.head - 1)[0]))
+        noted = study.note(text)
+    if as_json:
+        typer.echo(to_json(noted))
 
 
 @commands.command()

@@ -215,7 +215,7 @@ class Journal:
             if books["delta"] != plan.delta:
                 journal.engine.tighten(books["delta"])
             journal.engine.restore(arrays)
-        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+        except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
         journal.seq, journal.totals = books["seq"], books["totals"]
         journal.answer = books["answer"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .errors import SettingError
+
 
 @dataclass(frozen=True)
 class Pull:
@@ -53,3 +55,9 @@ def as_reward(item: Reward | tuple[str | Pull, float]) -> Reward:
         return item
     pull, reward = item
     return Reward(reward, pull.id if isinstance(pull, Pull) else pull)
+
+
+def check_key(key: object) -> None:
+    """Raise `SettingError` unless this can name a request or a reward; None names nothing."""
+    if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200):
+        raise SettingError(f"a key is a text of 1 to 200 characters; got {key!r}.")

@@ -1,8 +1,7 @@
 """Live studies: durable ask and tell for weeks, with many workers.
 
-A study is its journal (journal.py) in a store (store.py). Each process keeps the state in
-memory and, inside the transaction that writes, catches up with what others have recorded:
-decisions are taken one after the other, whoever takes them.
+A study is its journal (journal.py) in a store (store.py); ledger.py keeps a process up to
+date with it, and what changes it is one turn each (turn.py).
 """
 
 from __future__ import annotations
@@ -11,61 +10,34 @@ import json
 import math
 import os
 import secrets
-import threading
-import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from sqlalchemy.engine import Connection
 
-from . import __version__
-from .engine import Plan, whole_number
-from .errors import (
-    ConflictError,
-    PullError,
-    RewardError,
-    SettingError,
-    SimplexploreError,
-    StoppedError,
-    StoreError,
-    TooLargeError,
-)
+from .engine import whole_number
+from .errors import ConflictError, SettingError, StoppedError, TooLargeError
 from .exchange import read_rewards, write_study
-from .journal import REWARDED, Event, Journal, overdue
+from .intake import Intake
+from .journal import Event, Journal, overdue
+from .ledger import Ledger
 from .problem import Problem
-from .pulls import Pull, Reward, Told, as_reward
-from .samplers import SAMPLERS, find_sampler
+from .pull_ids import PullIds
+from .pulls import Pull, Reward, Told, as_reward, check_key
+from .settings import DEFAULT_EXPIRY, Settings
 from .status import status_of
-from .stopping import THRESHOLDS, find_threshold
 from .store import ALL, Store
+from .turn import Turn
 from .words import policy_in_words
-
-Result = TypeVar("Result")
-
-# A pull that nobody has answered for a day is given up, unless told otherwise.
-DEFAULT_EXPIRY = 86_400.0
 
 # Pulls or rewards in one request: a request is one transaction.
 MAX_BATCH = 100_000
-
-# Seconds for which a lost connection is tried again: a database restarts in a few.
-RETRY_FOR = 30.0
-
-# Events between snapshots: replaying them takes a fraction of a second.
-SNAPSHOT_EVERY = 4_000
-
-# The history has a point at every step of the logarithm of the number of rewards: 2% more.
-HISTORY_STEP = 0.02
-
 
 # Inside the class, `list` is the method.
 Pulls = list[Pull]
 Answers = list[Told]
 Plain = list[dict[str, Any]]
-Events = list[Event]
 
 
 class Study:
@@ -79,24 +51,14 @@ class Study:
         self.store = store
         self.name: str = row.name
         self.created: float = row.created
-        self._id: int = row.id
-        self._code: str = row.code
-        settings = json.loads(row.settings)
         self.problem = Problem.from_text(row.problem, source=f"study {row.name!r}")
-        self.seed: int = settings["seed"]
-        self.expire_after: float = settings["expire_after"] or math.inf
-        self._plan = Plan(
-            problem=self.problem,
-            sampler=find_sampler(settings["sampler"]),
-            threshold=find_threshold(settings["threshold"]),
-            delta=self.problem.delta,
-            scenario=self.problem.scenario,
-            tracking=settings["tracking"],
-        )
-        self._numbers = {arm: a for a, arm in enumerate(self.problem.arms)}
-        self._mutex = threading.RLock()
-        self._journal: Journal | None = None
-        self._status: tuple[int, dict[str, Any]] | None = None
+        settings = Settings.from_text(row.settings)
+        self.seed = settings.seed
+        self.expire_after = settings.expire_after or math.inf
+        self._plan = settings.plan(self.problem)
+        self._ids = PullIds(row.name, row.code)
+        self._ledger = Ledger(store, row, self._plan, settings.seed)
+        self._status: tuple[Journal, int, dict[str, Any]] | None = None
 
     # ------------------------------------------------------------------ making and finding
 
@@ -140,75 +102,33 @@ class Study:
         key : str, optional
             Names the request: made again under the same key, it gives the same study.
         """
-        if not 0 < len(name) <= 200 or name != name.strip() or not name.isprintable():
-            raise SettingError(
-                f"a study's name is one line of 1 to 200 characters, without spaces around it; got "
-                f"{name!r}."
-            )
-        if name in (".", ".."):  # they mean something else in the address of a page
-            raise SettingError(f"a study cannot be called {name!r}.")
-        _check_key(key)
+        _check_name(name)
         if delta is not None:
             problem = problem.replace(delta=delta)
         if scenario is not None:
             problem = problem.replace(scenario=scenario)
-        whole_number(seed, "seed", 0)
-        for what, known, chosen in (
-            ("sampler", SAMPLERS, sampler),
-            ("threshold", THRESHOLDS, threshold),
-        ):
-            if chosen not in known and str(chosen).endswith(".py"):
-                raise SettingError(
-                    f"a live study uses a {what} of the program ({', '.join(known)}): a file of "
-                    "one's own might not be there, or not be the same, weeks later."
-                )
-        if expire_after is not None and not 0 < expire_after < math.inf:
-            raise SettingError(
-                f"expire_after must be a positive number of seconds, or None; got {expire_after!r}."
-            )
-        plan = Plan(
-            problem=problem,
-            sampler=find_sampler(sampler),
-            threshold=find_threshold(threshold),
-            delta=problem.delta,
-            scenario=problem.scenario,
-            tracking=tracking,
-        )
-        Journal(plan, int(seed))  # complains about what cannot be explored
+        settings = Settings(sampler, threshold, tracking, seed, expire_after, key)
+        Journal(settings.plan(problem), int(seed))  # complains about what cannot be explored
         store = url if isinstance(url, Store) else Store(url)
-        settings = {
-            "sampler": sampler,
-            "threshold": threshold,
-            "tracking": tracking,
-            "seed": int(seed),
-            "expire_after": expire_after,
-        }
-        if key is not None:
-            settings["key"] = key
-        now = store.clock()
         with store.writing() as connection:
-            earlier = store.look_up(connection, name) if key is not None else None
-            if earlier is not None and json.loads(earlier.settings) == settings:
+            earlier = store.reserve(connection, name)
+            if earlier is not None:
+                if key is None or Settings.from_text(earlier.settings) != settings:
+                    raise ConflictError(
+                        f"there is a study {name!r} in {store.name} already; open it, or choose "
+                        "another name."
+                    )
                 if earlier.problem != problem.to_text():
                     raise ConflictError(f"the key {key!r} was used for another request.")
                 return cls(store, earlier)
             store.create(
                 connection,
-                {
-                    "name": name,
-                    "code": secrets.token_hex(3),
-                    "created": now,
-                    "problem": problem.to_text(),
-                    "settings": json.dumps(settings),
-                    "head": 0,
-                    "changed": now,
-                    "state": "running",
-                    "delta": problem.delta,
-                    "asked": 0,
-                    "rewards": 0,
-                    "pending": 0,
-                    "answer": None,
-                },
+                name=name,
+                code=secrets.token_hex(3),
+                created=store.clock(),
+                problem=problem.to_text(),
+                settings=settings.to_text(),
+                delta=problem.delta,
             )
         store.flush()
         return cls.open(store, name)
@@ -275,15 +195,15 @@ class Study:
         whole_number(n, "n", 1)
         if n > MAX_BATCH:
             raise TooLargeError(f"at most {MAX_BATCH} pulls at a time; got n = {n}.")
-        _check_key(key)
+        check_key(key)
 
-        def work(connection: Connection, journal: Journal) -> Pulls:
-            if key is not None:
-                earlier = self.store.keys(connection, self._id, [key])
-                if earlier:
-                    if {event.kind for event in earlier} != {"asked"} or len(earlier) != n:
-                        raise ConflictError(f"the key {key!r} was used for another request.")
-                    return [self._pull(event) for event in earlier]
+        def work(turn: Turn) -> Pulls:
+            earlier = [] if key is None else turn.under_keys([key])
+            if earlier:
+                if {event.kind for event in earlier} != {"asked"} or len(earlier) != n:
+                    raise ConflictError(f"the key {key!r} was used for another request.")
+                return [self._pull(event) for event in earlier]
+            journal = turn.journal
             if journal.answer is not None:
                 raise StoppedError(
                     f"study {self.name!r} has stopped and gives no more pulls. "
@@ -297,26 +217,17 @@ class Study:
             ]
             first = journal.asked + 1
             proposed += [Event("asked", pull=first + i, key=key) for i in range(n)]
-            recorded = self._record(connection, journal, proposed, now)
+            recorded = turn.record(proposed, now)
             return [self._pull(event) for event in recorded if event.kind == "asked"]
 
         # Asked again after a lost connection, pulls that nobody makes expire.
-        return self._write(work, repeatable=True)
+        return self._ledger.write(work, repeatable=True)
 
     def _pull(self, event: Event) -> Pull:
         assert event.pull is not None
         assert event.arm is not None
-        identity = self._identity(event.pull, event.arm, event.at)
+        identity = self._ids.write(event.pull, event.arm, event.at)
         return Pull(identity, self.problem.arms[event.arm], event.at)
-
-    def _identity(self, number: int, arm: int, at: float) -> str:
-        """What a pull is called outside: study, number, and a check against mix-ups.
-
-        If a store is put back from an older copy, numbers are given out again; the check tells
-        the two apart.
-        """
-        check = zlib.crc32(f"{self._code} {number} {arm} {at!r}".encode()) & 0xFFFF
-        return f"{self._code}-{number}-{check:04x}"
 
     # ------------------------------------------------------------------ telling
 
@@ -358,113 +269,53 @@ class Study:
     def _tell(self, wanted: Sequence[Reward], places: Sequence[str]) -> Answers:
         if not wanted:
             return []
-        numbers: dict[str, int] = {}
-        for item, place in zip(wanted, places, strict=True):
-            with _placed(place):
-                self._check(item)
-                if item.pull is not None:
-                    numbers[item.pull] = self._number(item.pull)
-        keys = [item.key for item in wanted if item.key is not None]
+        intake = Intake(self.problem, self._ids, wanted, places)
 
-        def work(connection: Connection, journal: Journal) -> Answers:
-            landed = [number for number in numbers.values() if number not in journal.flights]
-            known = _Known(
-                self,
-                journal,
-                numbers,
-                self.store.pulls(connection, self._id, landed),
-                self.store.keys(connection, self._id, keys),
+        def work(turn: Turn) -> Answers:
+            proposed, told = intake.settle(
+                turn.journal,
+                turn.of_pulls(intake.landed(turn.journal)),
+                turn.under_keys(intake.keys),
             )
-            proposed: Events = []
-            outcomes = []
-            for item, place in zip(wanted, places, strict=True):
-                with _placed(place):
-                    event, outcome = known.settle(item)
-                if outcome != "repeated":
-                    proposed.append(event)
-                assert event.arm is not None
-                outcomes.append((item, event.arm, outcome))
             if proposed:
-                self._record(connection, journal, proposed, self.store.clock())
-            stopped = journal.answer is not None
-            return [
-                Told(item.pull, self.problem.arms[number], float(item.reward), outcome, stopped)
-                for item, number, outcome in outcomes
-            ]
+                turn.record(proposed, self.store.clock())
+            stopped = turn.journal.answer is not None
+            return [replace(one, stopped=stopped) for one in told]
 
-        # Without a pull or key, telling twice would count twice.
-        known = all(item.pull is not None or item.key is not None for item in wanted)
-        return self._write(work, repeatable=known)
-
-    def _check(self, item: Reward) -> None:
-        """Refuse what can be refused without looking at the journal."""
-        if (item.pull is None) == (item.arm is None):
-            raise PullError(
-                "name the pull, or the arm if the pull was made elsewhere: one of them."
-            )
-        if item.reward is None:
-            raise RewardError("the reward is missing.")
-        if item.arm is not None and item.arm not in self._numbers:
-            raise SettingError(
-                f"there is no arm {item.arm!r}; arms: {', '.join(self.problem.arms)}."
-            )
-        _check_key(item.key)
-        self.problem.rewards.check_reward(item.reward)
-
-    def _number(self, identity: object) -> int:
-        """The number in a pull's id."""
-        parts = identity.split("-") if isinstance(identity, str) else []
-        if len(parts) != 3 or not parts[1].isdecimal() or len(parts[1]) > 18:
-            raise PullError(
-                f"{identity!r} is not the id of a pull; ask gives ids like {self._code}-1-0f3a."
-            )
-        if parts[0] != self._code:
-            raise PullError(f"pull {identity!r} belongs to another study, not to {self.name!r}.")
-        return int(parts[1])
+        return self._ledger.write(work, repeatable=intake.is_repeatable)
 
     # ------------------------------------------------------------------ other events
 
     def extend(self, delta: float, *, key: str | None = None) -> None:
         """Go on with a smaller delta: more confidence, more samples."""
         delta = self.problem.replace(delta=delta).delta
-        _check_key(key)
+        check_key(key)
 
-        def work(connection: Connection, journal: Journal) -> None:
-            if self._is_repeated(connection, Event("extended", key=key, data={"delta": delta})):
+        def work(turn: Turn) -> None:
+            if turn.fulfilled(Event("extended", key=key, data={"delta": delta})):
                 return
-            present = journal.engine.plan.delta
+            present = turn.journal.engine.plan.delta
             if not delta < present:
                 raise SettingError(
                     f"a study can only be extended to a smaller delta: it has {present:g}, got "
                     f"{delta:g}."
                 )
             event = Event("extended", key=key, data={"delta": delta, "before": present})
-            self._record(connection, journal, [event], self.store.clock())
+            turn.record([event], self.store.clock())
 
-        self._write(work, repeatable=key is not None)
+        self._ledger.write(work, repeatable=key is not None)
 
-    def note(self, text: str, *, key: str | None = None) -> None:
-        """Put a remark into the journal."""
+    def note(self, text: str, *, key: str | None = None) -> dict[str, Any]:
+        """Put a remark into the journal; returns it as `events` does."""
         if not text.strip() or len(text) > 10_000:
             raise SettingError("a note is a text of 1 to 10,000 characters.")
-        _check_key(key)
+        check_key(key)
 
-        def work(connection: Connection, journal: Journal) -> None:
+        def work(turn: Turn) -> Event:
             event = Event("noted", key=key, data={"text": text})
-            if not self._is_repeated(connection, event):
-                self._record(connection, journal, [event], self.store.clock())
+            return turn.fulfilled(event) or turn.record([event], self.store.clock())[0]
 
-        self._write(work, repeatable=key is not None)
-
-    def _is_repeated(self, connection: Connection, event: Event) -> bool:
-        """Whether the request that a key names was fulfilled before."""
-        earlier = [] if event.key is None else self.store.keys(connection, self._id, [event.key])
-        if not earlier:
-            return False
-        known, wanted = dict(earlier[0].data or {}), dict(event.data or {})
-        if earlier[0].kind != event.kind or known | wanted != known:
-            raise ConflictError(f"the key {event.key!r} was used for another request.")
-        return True
+        return self._plain(self._ledger.write(work, repeatable=key is not None))
 
     # ------------------------------------------------------------------ looking
 
@@ -476,21 +327,18 @@ class Study:
     @property
     def answer(self) -> dict[str, Any] | None:
         """What the study found: policy, value, delta, and the evidence; None while it runs."""
-        with self._looking() as journal:
+        with self._ledger.latest() as journal:
             return journal.answer
 
     def events(self, after: int = 0, limit: int = ALL) -> Plain:
         """The journal after a given event, as plain dicts."""
         with self.store.reading() as connection:
-            found = self.store.read(connection, self._id, after, limit)
+            found = self.store.read(connection, self._ledger.study, after, limit)
         return [self._plain(event) for event in found]
 
     def each_event(self) -> Iterator[dict[str, Any]]:
         """The whole journal up to now, read in pieces."""
-        with self.store.reading() as connection:
-            head = self.store.head(connection, self._id)
-            for some in self._stretches(connection, 0, head):
-                yield from map(self._plain, some)
+        return map(self._plain, self._ledger.events())
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all pulls with their rewards to a .csv, .json or .parquet file."""
@@ -530,16 +378,17 @@ class Study:
     def history(self, after: int = 0) -> Plain:
         """Statistic against threshold over time, for the comparison that is least settled."""
         with self.store.reading() as connection:
-            points = self.store.points(connection, self._id, after)
+            points = self.store.points(connection, self._ledger.study, after)
         for point in points:
             del point["study"]
         return points
 
     def status(self) -> dict[str, Any]:
         """Everything there is to know now, as plain data; see `simplexplore.status`."""
-        with self._looking() as journal:
-            if self._status is None or self._status[0] != journal.seq:
-                self._status = (journal.seq, status_of(journal))
+        with self._ledger.latest() as journal:
+            # Another journal may be as long: an older copy of the store was put back.
+            if self._status is None or self._status[:2] != (journal, journal.seq):
+                self._status = (journal, journal.seq, status_of(journal))
             now = self.store.clock()
             return {
                 "name": self.name,
@@ -549,7 +398,7 @@ class Study:
                 "seed": self.seed,
                 "expire_after": None if math.isinf(self.expire_after) else self.expire_after,
                 "overdue": len(overdue(journal.flights, now, self.expire_after)),
-                **self._status[1],
+                **self._status[2],
             }
 
     @property
@@ -567,159 +416,21 @@ class Study:
     @property
     def head(self) -> int:
         """The number of the last event."""
-        with self.store.reading() as connection:
-            return self.store.head(connection, self._id)
+        return self._ledger.head
 
     def verify(self) -> bool:
         """Replay the whole journal and compare with the state in use, to the last bit."""
-        with self._looking() as journal:
-            replayed = Journal(self._plan, self.seed)
-            with self.store.reading() as connection:
-                for events in self._stretches(connection, 0, journal.seq):
-                    replayed.replay(events)
-            return journal.same_as(replayed)
+        return self._ledger.verify()
 
-    # ------------------------------------------------------------------ state and journal
 
-    def _stretches(self, connection: Connection, after: int, head: int) -> Iterator[Events]:
-        """Recorded events in pieces, so that memory stays flat."""
-        while after < head:
-            some = self.store.read(connection, self._id, after, min(50_000, head - after))
-            yield some
-            after = some[-1].seq
-
-    def _load(self, connection: Connection) -> Journal:
-        """The state from the last snapshot, or from nothing."""
-        journal = Journal(self._plan, self.seed)
-        journal.engine.announce_live()
-        data = self.store.snapshot(connection, self._id, _code(journal))
-        found = None if data is None else Journal.from_snapshot(self._plan, data)
-        return journal if found is None else found
-
-    def _caught_up(self, connection: Connection, head: int) -> Journal:
-        """The state after every event up to the head."""
-        journal, self._journal = self._journal, None
-        if journal is None or not self._catch_up(connection, journal, head):
-            journal = self._load(connection)
-            self._catch_up(connection, journal, head)
-        self._journal = journal
-        return journal
-
-    def _catch_up(self, connection: Connection, journal: Journal, head: int) -> bool:
-        """Take in what was recorded since; False if the store holds another past.
-
-        It does if an older copy was put back, or if a server crashed with events that others
-        had seen and nobody was told of.
-        """
-        known = journal.last is not None
-        if journal.seq > head:
-            return False
-        for events in self._stretches(connection, journal.seq - known, head):
-            if known and not journal.goes_on_with(events[0]):
-                return False
-            journal.replay(events[known:])
-            known = False
-        return True
-
-    @contextmanager
-    def _looking(self) -> Iterator[Journal]:
-        """The state as it is now, for this thread alone."""
-        with self._mutex:
-            with self.store.reading() as connection:
-                journal = self._caught_up(connection, self.store.head(connection, self._id))
-            yield journal
-
-    def _write(
-        self,
-        work: Callable[[Connection, Journal], Result],
-        *,
-        repeatable: bool = False,
-    ) -> Result:
-        """Run a decision alone in the store, on the latest state.
-
-        A lost connection is tried again for a while, unless it was lost while the decision was
-        being made final and taking it twice would matter.
-        """
-        started = time.monotonic()
-        pause = 0.05
-        while True:
-            attempt = _Attempt()
-            try:
-                with self._mutex:
-                    result = self._attempt(work, attempt)
-                self.store.flush()  # other threads go on meanwhile
-                return result
-            except StoreError as error:
-                settled = attempt.is_final and not repeatable
-                if not error.passing or settled or time.monotonic() - started > RETRY_FOR:
-                    raise
-            time.sleep(pause)
-            pause = min(2 * pause, 1.0)
-
-    def _attempt(self, work: Callable[[Connection, Journal], Result], attempt: _Attempt) -> Result:
-        if self._journal is None:
-            with self._looking():  # a long replay should not hold up other writers
-                pass
-        head = -1
-        try:
-            with self.store.writing() as connection:
-                head = self.store.lock(connection, self._id)
-                result = work(connection, self._caught_up(connection, head))
-                attempt.is_final = True
-            return result
-        except BaseException:
-            if self._journal is not None and self._journal.seq > head >= 0:
-                # What was decided may not have been recorded: read it again.
-                self._journal = None
-            raise
-
-    def _record(
-        self, connection: Connection, journal: Journal, proposed: Sequence[Event], now: float
-    ) -> Events:
-        """Decide and write down."""
-        before = journal.seq, journal.rewards
-        # Until the decision is complete, an error must not leave half of it in memory.
-        self._journal = None
-        recorded = journal.decide(proposed, now)
-        self._journal = journal
-        self.store.append(
-            connection,
-            self._id,
-            recorded,
-            {
-                "head": journal.seq,
-                "changed": now,
-                "state": "running" if journal.answer is None else "stopped",
-                "delta": journal.engine.plan.delta,
-                "asked": journal.asked,
-                "rewards": journal.rewards,
-                "pending": len(journal.flights),
-                "answer": None if journal.answer is None else json.dumps(journal.answer),
-            },
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= 200 or name != name.strip() or not name.isprintable():
+        raise SettingError(
+            f"a study's name is one line of 1 to 200 characters, without spaces around it; got "
+            f"{name!r}."
         )
-        if journal.engine.is_warm and _is_due(before[1], journal.rewards, recorded):
-            self._remember(connection, journal, now)
-        if journal.seq // SNAPSHOT_EVERY > before[0] // SNAPSHOT_EVERY:
-            data = journal.snapshot()
-            self.store.keep(connection, self._id, _code(journal), journal.seq, data)
-        return recorded
-
-    def _remember(self, connection: Connection, journal: Journal, now: float) -> None:
-        """Add a point to the history."""
-        _, statistics, thresholds = journal.engine.evidence()
-        weakest = int((statistics - thresholds).argmin())
-        self.store.add_point(
-            connection,
-            {
-                "study": self._id,
-                "seq": journal.seq,
-                "at": now,
-                "rewards": journal.rewards,
-                "statistic": float(statistics[weakest]),
-                "threshold": float(thresholds[weakest]),
-                "policy": json.dumps(journal.engine.policy.tolist()),
-            },
-        )
+    if name in (".", ".."):  # they mean something else in the address of a page
+        raise SettingError(f"a study cannot be called {name!r}.")
 
 
 def _progress(row: Mapping[str, Any]) -> float | None:
@@ -729,111 +440,3 @@ def _progress(row: Mapping[str, Any]) -> float | None:
     if row["statistic"] is None:
         return None
     return float(min(1.0, row["statistic"] / row["threshold"]))
-
-
-def _code(journal: Journal) -> str:
-    """Which program can use a snapshot: this version, with this compiled code."""
-    return f"{__version__} {journal.engine.fingerprint}"
-
-
-class _Attempt:
-    """How far a transaction came."""
-
-    is_final = False
-
-
-def _is_due(before: int, rewards: int, recorded: Sequence[Event]) -> bool:
-    """Whether the history needs a point: at every 2% more rewards, and where delta or state change.
-
-    It depends on the journal alone, not on who writes.
-    """
-    if any(event.kind in ("stopped", "extended") for event in recorded):
-        return True
-    return rewards > before and (
-        before == 0 or math.log(rewards) // HISTORY_STEP > math.log(before) // HISTORY_STEP
-    )
-
-
-class _Known:
-    """What a journal holds about some rewards; settles them one after the other."""
-
-    def __init__(
-        self,
-        study: Study,
-        journal: Journal,
-        numbers: dict[str, int],
-        landed: Sequence[Event],
-        keyed: Sequence[Event],
-    ) -> None:
-        self._study, self._journal, self._numbers = study, journal, numbers
-        self._asked = {event.pull: event for event in landed if event.kind == "asked"}
-        self._answered = {event.pull: event for event in landed if event.kind in REWARDED}
-        self._keyed = {event.key: event for event in keyed}
-
-    def settle(self, item: Reward) -> tuple[Event, str]:
-        """The event to record, and what becomes of it."""
-        event = self._of_a_pull(item) if item.arm is None else self._made_elsewhere(item)
-        earlier = self._keyed.get(event.key) if event.key is not None else None
-        if earlier is None and event.pull is not None:
-            earlier = self._answered.get(event.pull)
-        if earlier is not None:
-            if (earlier.pull, earlier.arm, earlier.reward) != (event.pull, event.arm, event.reward):
-                self._refuse(item, earlier)
-            return event, "repeated"
-        if event.pull is not None:
-            self._answered[event.pull] = event
-        if event.key is not None:
-            self._keyed[event.key] = event
-        return event, event.kind
-
-    def _made_elsewhere(self, item: Reward) -> Event:
-        assert item.arm is not None
-        number = self._study._numbers[item.arm]
-        if not self._journal.engine.may_play(number):
-            raise SettingError(
-                f"no feasible policy uses arm {item.arm!r}, so its rewards say nothing; drop them."
-            )
-        return Event("elsewhere", arm=number, reward=float(item.reward), key=item.key)
-
-    def _of_a_pull(self, item: Reward) -> Event:
-        assert item.pull is not None
-        number = self._numbers[item.pull]
-        flight = self._journal.flights.get(number)
-        if flight is not None:
-            arm, at, kind = flight.arm, flight.at, "told"
-        elif number in self._asked:
-            asked = self._asked[number]
-            assert asked.arm is not None
-            arm, at, kind = asked.arm, asked.at, "late"
-        else:
-            arm, at, kind = -1, 0.0, "unknown"
-        if kind == "unknown" or self._study._identity(number, arm, at) != item.pull:
-            raise PullError(
-                f"study {self._study.name!r} never gave out a pull {item.pull!r}. If its store was "
-                "put back from an older copy, tell the reward with the arm instead of the pull."
-            )
-        return Event(kind, pull=number, arm=arm, reward=float(item.reward), key=item.key)
-
-    def _refuse(self, item: Reward, earlier: Event) -> None:
-        if item.key is not None and earlier.key == item.key:
-            raise ConflictError(f"the key {item.key!r} was used for another reward or request.")
-        raise ConflictError(
-            f"pull {item.pull!r} has the reward {earlier.reward!r} already, and now came "
-            f"{float(item.reward)!r}. The first is kept; if it is wrong, note it."
-        )
-
-
-def _check_key(key: object) -> None:
-    if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200):
-        raise SettingError(f"a key is a text of 1 to 200 characters; got {key!r}.")
-
-
-@contextmanager
-def _placed(place: str) -> Iterator[None]:
-    """Say in which item of a batch something is wrong."""
-    try:
-        yield
-    except SimplexploreError as error:
-        if not place:
-            raise
-        raise type(error)(f"{place}: {error} Nothing was recorded.") from None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ..study import DEFAULT_EXPIRY
+from ..settings import DEFAULT_EXPIRY
 from ..wire import MAX_BATCH
 
 # Longer problem files than this are not written by hand, and not typed into a form.

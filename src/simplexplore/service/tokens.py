@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from ..errors import AccessError, SettingError
+from ..schema import tokens as table
 from ..store import Store
-from ..store import tokens as table
 from ..wire import ROLES
 
 # Seconds for which a look into the store is remembered: a revoked token works no longer.
