@@ -320,6 +320,8 @@ def test_explorer_and_study_give_the_simulated_run(tmp_path):
         study.tell(pull, reward)
     assert study.stopped
     assert study.answer["policy"] == explorer.policy.tolist()
+    assert study.status()["epsilon"] == 0.3
+    assert study.answer_in_words.startswith("The answer, within 0.3 of the best, wrong with")
     answers = engine.table.answers
     numbers = np.flatnonzero((answers.policies == explorer.policy).all(axis=1))
     assert len(numbers) == 1

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 import sqlalchemy as sa
@@ -208,6 +209,23 @@ def test_first_ones_at_the_same_time(url):
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors.decode()
     assert version(Store(url)) == len(schema.MIGRATIONS)
+
+
+def test_any_number_of_threads_may_look(url):
+    store = Store(url)
+    together = threading.Barrier(20, timeout=25)
+
+    def look():
+        with store.reading() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            together.wait()
+
+    threads = [threading.Thread(target=look) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not together.broken
 
 
 # ---------------------------------------------------------------------- faults

@@ -294,6 +294,8 @@ def test_no_expiry(sqlite_url):
     study.ask()
     assert study.status()["expired"] == 0
     assert Study.open(sqlite_url, "mix").status()["expire_after"] is None
+    make(sqlite_url, name="short", expire_after=np.float32(60))
+    assert Study.open(sqlite_url, "short").status()["expire_after"] == 60
 
 
 def test_a_clock_that_jumps_back(url):

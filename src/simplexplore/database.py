@@ -63,14 +63,20 @@ class Database:
         weakref.finalize(self, _close, self._engine, self._pid)
 
     def _make_engine(self) -> sa.Engine:
+        # Each thread uses one connection at a time: their number is limit enough.
         if self.is_sqlite:
-            engine = sa.create_engine(self._url, connect_args={"timeout": PATIENCE})
+            engine = sa.create_engine(
+                self._url, max_overflow=-1, connect_args={"timeout": PATIENCE}
+            )
             sa.event.listen(engine, "connect", _prepare_sqlite)
             sa.event.listen(engine, "begin", _begin_sqlite)
             return engine
         try:
             engine = sa.create_engine(
-                self._url, pool_pre_ping=True, connect_args={"connect_timeout": 10}
+                self._url,
+                max_overflow=-1,
+                pool_pre_ping=True,
+                connect_args={"connect_timeout": 10},
             )
             sa.event.listen(engine, "connect", _prepare_postgresql)
             return engine

@@ -60,6 +60,8 @@ class Settings:
     def to_text(self) -> str:
         """As JSON, for the store."""
         values = asdict(self) | {"seed": int(self.seed)}
+        if self.expire_after is not None:
+            values["expire_after"] = float(self.expire_after)  # whatever kind of number came
         if self.key is None:
             del values["key"]
         return json.dumps(values)

@@ -45,6 +45,7 @@ def status_of(journal: Journal) -> dict[str, Any]:
         "threshold": plan.threshold.name,
         "proven": plan.threshold.is_proven(problem.rewards.name),
         "delta": plan.delta,
+        "epsilon": problem.epsilon,
         "asked": journal.asked,
         "rewards": journal.rewards,
         "late": journal.totals["late"],

@@ -411,7 +411,11 @@ class Study:
         mix = policy_in_words(np.array(answer["policy"]), self.problem.arms)
         sure = self._plan.threshold.is_proven(self.problem.rewards.name)
         rule = "" if sure else ", by a rule of thumb"
-        return f"The answer, wrong with probability at most {answer['delta']:g}{rule}: {mix}."
+        epsilon = self.problem.epsilon
+        within = f"within {epsilon:g} of the best, " if epsilon else ""
+        return (
+            f"The answer, {within}wrong with probability at most {answer['delta']:g}{rule}: {mix}."
+        )
 
     @property
     def head(self) -> int:

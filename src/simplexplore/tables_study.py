@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 def print_status(status: Mapping[str, Any], console: Console) -> None:
     """Print everything that `Study.status` says."""
     stopped = status["answer"] is not None
+    epsilon = status["epsilon"]
     console.print(
         f"{status['name']}: {count(status['rewards'], 'reward')}, {status['pending']} pending, "
         f"{status['sampler']}, {status['scenario']}, threshold {status['threshold']} "
-        f"({'proven' if status['proven'] else 'a heuristic'}), delta {status['delta']:g}",
+        f"({'proven' if status['proven'] else 'a heuristic'}), delta {status['delta']:g}"
+        f"{f', epsilon {epsilon:g}' if epsilon else ''}",
         style="dim",
     )
     console.print()
@@ -29,7 +31,8 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
         answer = status["answer"]
         mix = ", ".join(f"{share:.3g} {arm}" for arm, share in answer["mix"].items())
         console.print(
-            f"Answer: {mix}. It is wrong with probability at most {answer['delta']:g}"
+            f"Answer: {mix}. It is {f'within {epsilon:g} of the best, ' if epsilon else ''}"
+            f"wrong with probability at most {answer['delta']:g}"
             f"{'' if status['proven'] else ' by a rule of thumb'}; found with "
             f"{count(answer['rewards'], 'reward')}.",
             style="bold",

@@ -282,10 +282,7 @@ async def status(desk: AtDesk, name: Name, _token: Reader) -> Response:
 
     def work() -> dict[str, Any]:
         study = desk.study(name, looking=True)
-        found = study.status() | {
-            "answer_in_words": study.answer_in_words,
-            "epsilon": study.problem.epsilon,
-        }
+        found = study.status() | {"answer_in_words": study.answer_in_words}
         del found["store"]  # where it is concerns only those who run the service
         return found
 
