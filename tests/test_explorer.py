@@ -126,20 +126,23 @@ def test_unknown_arm():
     assert state(x) == before
 
 
-def test_arm_that_no_policy_uses():
-    problem = Problem([*ARMS, "d"], ["a + b <= 0.6", "d <= 0"])
-    x = sx.Explorer(problem, "uniform", threshold="gk16")
-    with pytest.raises(SettingError, match=r"no feasible policy uses arm 'd'"):
-        x.tell("d", 1.0)
+@pytest.mark.parametrize("sampler", ["uniform", "ptns"])
+@pytest.mark.parametrize("unused", ["d", "a"])
+def test_arm_that_no_policy_uses(sampler, unused):
+    used = [arm for arm in "abcd" if arm != unused]
+    problem = Problem(list("abcd"), [f"{used[0]} + {used[1]} <= 0.6", f"{unused} <= 0"])
+    x = sx.Explorer(problem, sampler, threshold="gk16")
+    with pytest.raises(SettingError, match=rf"no feasible policy uses arm '{unused}'"):
+        x.tell(unused, 1.0)
     assert x.pulls == 0
     asked = set()
     for _ in range(30):
         if x.ask() is None:
             break
         asked.add(x.ask())
-        x.tell(x.ask(), 0.0)
-    assert asked == {"a", "b", "c"}
-    assert math.isnan(x.means[3])
+        x.tell(x.ask(), -1.0 - "abcd".index(x.ask()) / 10)  # below what an arm is taken for at first
+    assert asked == set(used)
+    assert math.isnan(x.means["abcd".index(unused)])
 
 
 def test_after_stopping():

@@ -402,8 +402,6 @@ def test_arms_in_no_policy_are_never_played():
     assert engine_for(problem, "uniform").polytope.forced_arms
     for scenario in SCENARIOS:
         for sampler in SAMPLERS:
-            if sampler == "ptns" and scenario == "end-of-time":
-                continue  # best arm as if there were no constraints: all arms are rivals
             engine = engine_for(problem.replace(scenario=scenario), sampler)
             arms = follow(engine, gaussian_rewards(problem, 200, 17), 100)
             assert not set(arms) & set(engine.polytope.forced_arms)

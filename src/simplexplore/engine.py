@@ -171,6 +171,7 @@ class Engine:
         low = low + _EDGE_OF_RANGE if np.isfinite(low) else low
         high = high - _EDGE_OF_RANGE if np.isfinite(high) else high
         domain = rewards.unit_domain() or (-np.inf, np.inf)
+        arms = np.flatnonzero(inside > 0)
         setting = Setting(
             size=size,
             family=_FAMILY[rewards.name],
@@ -192,10 +193,10 @@ class Engine:
             start=np.concatenate([np.zeros(len(limit)), start]),
             inside=inside,
             deep=polytope.deepest_policy() if anytime else inside,
-            first_arms=np.flatnonzero(inside > 0),
+            first_arms=arms,
             fixed=inside.copy(),
             levels=levels,
-            pairs=best_arm_table(size) if self._sampler.pairs else empty_table(),
+            pairs=best_arm_table(size, arms) if self._sampler.pairs else empty_table(),
         )
         return setting._replace(fixed=self._fixed_allocation(setting))
 
