@@ -140,7 +140,9 @@ def test_arm_that_no_policy_uses(sampler, unused):
         if x.ask() is None:
             break
         asked.add(x.ask())
-        x.tell(x.ask(), -1.0 - "abcd".index(x.ask()) / 10)  # below what an arm is taken for at first
+        x.tell(
+            x.ask(), -1.0 - "abcd".index(x.ask()) / 10
+        )  # below what an arm is taken for at first
     assert asked == set(used)
     assert math.isnan(x.means["abcd".index(unused)])
 

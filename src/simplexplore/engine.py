@@ -41,7 +41,7 @@ from .kernels.records import (
     Table,
 )
 from .problem import Problem
-from .samplers import TRACKINGS, Sampler
+from .samplers import SAMPLERS, TRACKINGS, Sampler
 from .stopping import Threshold, kk21_levels
 from .vertices import AnswerTable, VertexTable, best_arm_table, empty_table
 
@@ -58,6 +58,9 @@ _TRACKING = {
 
 # How far a fixed allocation leans inwards when it would starve an arm.
 LEAN = 0.05
+
+# By how much a user's allocation may miss the set.
+_OFF = 1e-6
 
 # Empirical means at the very end of a family's range are moved this far inside.
 _EDGE_OF_RANGE = 1e-9
@@ -328,7 +331,26 @@ class Engine:
             if status != UNKNOWN_VERTEX:
                 break
             self._grow()
+        self._check_allocation()
         return None if status == STOPPED else int(self.run.integers[ARM])
+
+    def _check_allocation(self) -> None:
+        """Raise `SettingError` if a sampler of the user's last wrote something else."""
+        sampler, setting, w = self._sampler, self._setting, self.run.w
+        if sampler.name in SAMPLERS:
+            return
+        shares = np.round(w, 6).tolist()
+        if not (w.min() >= -_OFF and abs(w.sum() - 1) <= _OFF):
+            raise SettingError(
+                f"{sampler.file.name} left the allocation {shares} in run.w; shares must be "
+                "nonnegative and sum to 1."
+            )
+        above, equal = setting.above @ w - setting.limit, setting.equal @ w - setting.total
+        if max(above.max(initial=0.0), np.abs(equal).max()) > _OFF:
+            raise SettingError(
+                f"{sampler.file.name} left the allocation {shares} in run.w, which does not "
+                "satisfy the constraints; project_within_rows finds the closest one that does."
+            )
 
     def may_play(self, arm: int) -> bool:
         """Whether some feasible policy uses the arm."""
@@ -474,6 +496,7 @@ class Engine:
                 assert status in (GO_ON, STOPPED)
                 break
             self._grow()
+        self._check_allocation()
         return pulls, vertices, counts
 
 
