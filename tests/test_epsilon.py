@@ -221,7 +221,7 @@ def test_same_trajectory_as_the_twin(family, sampler):
         arm = engine.advance()
         expected = twin.advance(engine.run, engine._arrays[2])
         if engine.is_warm:
-            evidence = twin.evidence()
+            evidence = twin.evidence
             found = engine.run.value[: len(evidence)]
             assert np.sort(found) == pytest.approx(np.sort(evidence), rel=1e-8, abs=1e-10), step
             held.add(int(engine.run.integers[VERTEX]))
