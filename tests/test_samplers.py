@@ -407,6 +407,17 @@ def test_arms_in_no_policy_are_never_played():
             assert not set(arms) & set(engine.polytope.forced_arms)
 
 
+def test_no_recommendation_before_every_arm_has_a_reward():
+    # The policy that runs start from happens to be the best one here.
+    start = engine_for(paper("exp2"), "uniform").table.policy(0)
+    for steps, right in ((4, False), (5, True)):
+        results = sx.simulate(
+            paper("exp2"), 1 + start, "uniform", runs=30, max_steps=steps, delta=1e-9, workers=1
+        )
+        assert results.capped.all()
+        assert results.correct.any() == right
+
+
 def test_inputs_are_not_aliased():
     problem = paper("exp1")
     means = np.array(problem.means)

@@ -470,7 +470,10 @@ class Engine:
         seeds: npt.NDArray[np.uint64],
         max_steps: int,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
-        """Complete runs: pulls (negative if capped), recommended vertices or answers, counts."""
+        """Complete runs: pulls (negative if capped), recommended vertices or answers, counts.
+
+        A run that was capped before every arm had a reward recommends nothing, -1.
+        """
         count = len(seeds)
         progress = np.array([0, 0, 0], dtype=np.int64)
         pulls = np.zeros(count, dtype=np.int64)
@@ -497,6 +500,7 @@ class Engine:
                 break
             self._grow()
         self._check_allocation()
+        vertices[(counts[:, self._setting.first_arms] == 0).any(axis=1)] = -1
         return pulls, vertices, counts
 
 
