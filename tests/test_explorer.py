@@ -235,6 +235,14 @@ def test_same_arms_as_run_0_of_simulate(sampler, scenario):
         assert x.counts.tolist() == result.pulls[0].tolist()
 
 
+@pytest.mark.parametrize("sigma", [1e-200, 1e200, (1.0, 1e155, 1.0)])
+def test_deviations_whose_squares_are_no_floats(sigma):
+    # Evidence would be infinite, or not a number, and a run stop after one reward of each arm.
+    with pytest.raises(sx.ProblemError, match=r"must lie between 1e-150 and 1e150.*another unit"):
+        explorer(Gaussian(sigma))
+    assert not warm(explorer(Gaussian(1e150))).stopped
+
+
 def test_mixture_is_the_default():
     x = sx.Explorer(Problem(ARMS), "uniform")
     assert x._engine.plan.threshold.name == "mixture"
