@@ -292,7 +292,7 @@ def test_epsilon_saves_samples():
     assert means[0] > means[1] > means[2]
 
 
-@pytest.mark.parametrize("sampler", ["cge", "uniform", "oracle"])
+@pytest.mark.parametrize("sampler", ["cge", "ptns", "uniform", "oracle"])
 def test_all_samplers_run(sampler):
     tied = problem(means=[0.5, 0.5, 0.4, 0.3], epsilon=0.3, scenario="anytime")
     results = sx.simulate(tied, sampler=sampler, runs=5, threshold="mixture")
