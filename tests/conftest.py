@@ -9,7 +9,6 @@ import pytest
 
 import postgres
 
-
 # Samplers that use the compiled file of another one.
 SAME_FILE = {"oracle": "uniform", "top-two": "ctns"}
 
