@@ -1,25 +1,10 @@
-"""Stores for tests: SQLite always, PostgreSQL where its binaries are installed.
-
-And which tests share a process when there are several.
-"""
+"""Stores for tests: SQLite always, PostgreSQL where its binaries are installed."""
 
 import os
 
 import pytest
 
 import postgres
-
-# Samplers that use the compiled file of another one.
-SAME_FILE = {"oracle": "uniform", "top-two": "ctns"}
-
-
-def pytest_collection_modifyitems(items):
-    """Tests of one sampler run in one process: compiling it in two would take twice as long."""
-    for item in items:
-        callspec = getattr(item, "callspec", None)
-        sampler = callspec.params.get("sampler") if callspec else None
-        if isinstance(sampler, str) and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(SAME_FILE.get(sampler, sampler)))
 
 
 @pytest.fixture(scope="session")
