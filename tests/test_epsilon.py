@@ -221,7 +221,7 @@ def test_same_trajectory_as_the_twin(family, sampler):
         arm = engine.advance()
         expected = twin.advance(engine.run, engine._arrays[2])
         if engine.is_warm:
-            evidence = twin.evidence()
+            evidence = twin.evidence
             found = engine.run.value[: len(evidence)]
             assert np.sort(found) == pytest.approx(np.sort(evidence), rel=1e-8, abs=1e-10), step
             held.add(int(engine.run.integers[VERTEX]))
@@ -292,7 +292,7 @@ def test_epsilon_saves_samples():
     assert means[0] > means[1] > means[2]
 
 
-@pytest.mark.parametrize("sampler", ["cge", "uniform", "oracle"])
+@pytest.mark.parametrize("sampler", ["cge", "ptns", "uniform", "oracle"])
 def test_all_samplers_run(sampler):
     tied = problem(means=[0.5, 0.5, 0.4, 0.3], epsilon=0.3, scenario="anytime")
     results = sx.simulate(tied, sampler=sampler, runs=5, threshold="mixture")

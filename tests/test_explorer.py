@@ -126,20 +126,25 @@ def test_unknown_arm():
     assert state(x) == before
 
 
-def test_arm_that_no_policy_uses():
-    problem = Problem([*ARMS, "d"], ["a + b <= 0.6", "d <= 0"])
-    x = sx.Explorer(problem, "uniform", threshold="gk16")
-    with pytest.raises(SettingError, match=r"no feasible policy uses arm 'd'"):
-        x.tell("d", 1.0)
+@pytest.mark.parametrize("sampler", ["uniform", "ptns"])
+@pytest.mark.parametrize("unused", ["d", "a"])
+def test_arm_that_no_policy_uses(sampler, unused):
+    used = [arm for arm in "abcd" if arm != unused]
+    problem = Problem(list("abcd"), [f"{used[0]} + {used[1]} <= 0.6", f"{unused} <= 0"])
+    x = sx.Explorer(problem, sampler, threshold="gk16")
+    with pytest.raises(SettingError, match=rf"no feasible policy uses arm '{unused}'"):
+        x.tell(unused, 1.0)
     assert x.pulls == 0
     asked = set()
     for _ in range(30):
         if x.ask() is None:
             break
         asked.add(x.ask())
-        x.tell(x.ask(), 0.0)
-    assert asked == {"a", "b", "c"}
-    assert math.isnan(x.means[3])
+        x.tell(
+            x.ask(), -1.0 - "abcd".index(x.ask()) / 10
+        )  # below what an arm is taken for at first
+    assert asked == set(used)
+    assert math.isnan(x.means["abcd".index(unused)])
 
 
 def test_after_stopping():
@@ -228,6 +233,14 @@ def test_same_arms_as_run_0_of_simulate(sampler, scenario):
             x.tell(arm, reward)
         assert x.pulls == result.stopping_times[0]
         assert x.counts.tolist() == result.pulls[0].tolist()
+
+
+@pytest.mark.parametrize("sigma", [1e-200, 1e200, (1.0, 1e155, 1.0)])
+def test_deviations_whose_squares_are_no_floats(sigma):
+    # Evidence would be infinite, or not a number, and a run stop after one reward of each arm.
+    with pytest.raises(sx.ProblemError, match=r"must lie between 1e-150 and 1e150.*another unit"):
+        explorer(Gaussian(sigma))
+    assert not warm(explorer(Gaussian(1e150))).stopped
 
 
 def test_mixture_is_the_default():

@@ -21,7 +21,7 @@ from simplexplore.results import (
     load_results,
     save_results,
 )
-from simplexplore.words import circumstances, comparable
+from simplexplore.words import circumstances, comparable, standing
 from simulated import RESULT_KEYS, made_up
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -154,6 +154,14 @@ def test_proven(threshold, rewards, proven):
     assert summary["family"] == rewards.name
 
 
+@pytest.mark.parametrize(("noise", "proven"), [([0.5, 1.0], True), ([0.5, 1.1], False)])
+def test_nothing_is_proven_of_rewards_that_vary_more_than_told(noise, proven):
+    result = made_up(sx.Problem(2, means=[0.2, 0.8]), threshold="mixture")
+    result = replace(result, noise=np.array(noise))
+    assert result.summary()["proven"] is proven
+    assert ("vary more than was told" in standing(result)) is not proven
+
+
 def test_repr_names_what_counts(simulated):
     expected = "<Results: uniform, anytime, 20 of 20 runs, threshold gk16, seed 3>"
     assert repr(simulated) == expected
@@ -236,6 +244,20 @@ def test_own_sampler_and_threshold_are_kept(tmp_path):
     # And once more, from there.
     loaded.save(tmp_path / "copy")
     assert Results.load(tmp_path / "copy").summary() == result.summary()
+
+
+def test_own_files_with_names_of_ours_are_kept(tmp_path):
+    shutil.copy(EXAMPLES / "weakest_edge.py", tmp_path / "oracle.py")
+    shutil.copy(EXAMPLES / "cautious.py", tmp_path / "mixture.py")
+    rule = str(tmp_path / "mixture.py")
+    result = made_up(star(), str(tmp_path / "oracle.py"), threshold=rule)
+    assert not result.plan.sampler.needs_truth
+    assert not result.is_proven
+    result.save(tmp_path / "out")
+    loaded = Results.load(tmp_path / "out")
+    assert loaded.plan.sampler.file.read_text() == (EXAMPLES / "weakest_edge.py").read_text()
+    assert (loaded.plan.sampler.name, loaded.plan.threshold.name) == ("oracle.py", "mixture.py")
+    assert loaded.summary() == result.summary()
 
 
 def test_what_a_sampler_needs_beside_it_is_kept(tmp_path):

@@ -402,11 +402,20 @@ def test_arms_in_no_policy_are_never_played():
     assert engine_for(problem, "uniform").polytope.forced_arms
     for scenario in SCENARIOS:
         for sampler in SAMPLERS:
-            if sampler == "ptns" and scenario == "end-of-time":
-                continue  # best arm as if there were no constraints: all arms are rivals
             engine = engine_for(problem.replace(scenario=scenario), sampler)
             arms = follow(engine, gaussian_rewards(problem, 200, 17), 100)
             assert not set(arms) & set(engine.polytope.forced_arms)
+
+
+def test_no_recommendation_before_every_arm_has_a_reward():
+    # The policy that runs start from happens to be the best one here.
+    start = engine_for(paper("exp2"), "uniform").table.policy(0)
+    for steps, right in ((4, False), (5, True)):
+        results = sx.simulate(
+            paper("exp2"), 1 + start, "uniform", runs=30, max_steps=steps, delta=1e-9, workers=1
+        )
+        assert results.capped.all()
+        assert results.correct.any() == right
 
 
 def test_inputs_are_not_aliased():
@@ -527,21 +536,120 @@ def test_the_oracle_needs_the_truth():
         sx.Explorer(paper("exp1"), "oracle")
 
 
+HEAD = "from numba import njit\n@njit\ndef allocate(setting, table, run, memory):\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("def allocate(:\n", r"mine\.py, line 1"),
         ("X = 1\n", r"mine\.py defines no function 'allocate"),
+        ("\x00", r"mine\.py: source code string cannot contain null bytes"),
+        ("# \xff", r"mine\.py is not a text file in UTF-8"),
+        ("TRACKING = 'sideways'\n" + HEAD + "    pass\n", r"TRACKING must be one of"),
         (
-            "TRACKING = 'sideways'\ndef allocate(s, t, r, m):\n    pass\n",
-            r"TRACKING must be one of",
+            "TRACKING = {'end-of-time': 'direct'}\n" + HEAD + "    pass\n",
+            r"or say which for each scenario: \{'end-of-time': \.\.\., 'anytime': \.\.\.\}",
         ),
-        ("ARM_VECTORS = -1\ndef allocate(s, t, r, m):\n    pass\n", r"ARM_VECTORS must be a whole"),
-        ("EDGE_VECTORS = 1.5\ndef allocate(s, t, r, m):\n    pass\n", r"EDGE_VECTORS must be"),
+        ("TRACKING = {'anytime': ['direct']}\n" + HEAD + "    pass\n", r"TRACKING must be one of"),
+        ("TRACKING: str = 'sideways'\n" + HEAD + "    pass\n", r"TRACKING must be one of"),
+        ("ARM_VECTORS = -1\n" + HEAD + "    pass\n", r"ARM_VECTORS must be a whole"),
+        ("EDGE_VECTORS = 1.5\n" + HEAD + "    pass\n", r"EDGE_VECTORS must be"),
+        ("N = 2\nARM_VECTORS = N + 1\n" + HEAD + "    pass\n", r"line 2: ARM_VECTORS is read with"),
+        ("WITHIN_CONSTRAINTS = 5\n" + HEAD + "    pass\n", r"there is no file 5 beside it"),
+        (HEAD + "    memory.arms[0, 0] = 1.0\n", r"uses memory\.arms, so it must declare ARM_VECT"),
+        (HEAD + "    maximin(setting)\n", r"uses maximin, so it must declare EDGE_VECTORS = 1"),
     ],
 )
 def test_bad_sampler_files(tmp_path, text, message):
     path = tmp_path / "mine.py"
-    path.write_text(text)
+    path.write_text(text, encoding="latin-1")
     with pytest.raises(SettingError, match=message):
         find_sampler(str(path))
+
+
+def test_unreadable_sampler_files(tmp_path, monkeypatch):
+    path = tmp_path / "mine.py"
+    path.write_text(HEAD + "    pass\n")
+
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(SettingError, match=r"cannot read mine\.py: Permission denied"):
+        find_sampler(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def allocate(a, b, c, d):\n    pass\n", r"mine\.py, line 1: plain '@njit'"),
+        (
+            "@numba.njit\ndef allocate(a, b, c, d):\n    pass\n",
+            r"line 2: plain '@njit', and nothing",
+        ),
+        (
+            "@njit\ndef _half(x):\n    return x\n" + HEAD + "    pass\n",
+            r"'_half' must not start with",
+        ),
+        (
+            "@njit\ndef track(x):\n    return x\n" + HEAD + "    pass\n",
+            r"line 2: 'track' is a name of",
+        ),
+        (
+            "MAX_ITERATIONS = 5\n" + HEAD + "    pass\n",
+            r"line 1: 'MAX_ITERATIONS' is a name of ours",
+        ),
+        ("LIMIT: float = sqrt(2)\n" + HEAD + "    pass\n", r"name 'sqrt' is not defined; compiled"),
+    ],
+)
+def test_sampler_files_that_cannot_be_compiled_with_ours(tmp_path, text, message):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(SettingError, match=message):
+        engine_for(paper("exp1"), str(path))
+
+
+def test_sampler_and_threshold_of_ones_own_must_not_share_names(tmp_path):
+    for name, function in (("mine.py", "allocate"), ("rule.py", "reached")):
+        text = f"HALF = 0.5\n@njit\ndef {function}(a, b, c, d):\n    pass\n"
+        (tmp_path / name).write_text(text)
+    with pytest.raises(SettingError, match=r"mine\.py, line 1: 'HALF' is a name of rule\.py"):
+        sx.simulate(
+            paper("exp1"), sampler=str(tmp_path / "mine.py"), threshold=str(tmp_path / "rule.py")
+        )
+
+
+def test_allocations_of_ones_own_are_checked(tmp_path):
+    # Compiled once: delta says which mistake to make. Types are for the reader.
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from numba import njit\nWHOLE: Final = 1.0\n@njit\n"
+        "def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:\n"
+        "    for a in range(setting.size):\n        run.w[a] = 0.0\n"
+        "    run.w[0] = WHOLE if setting.delta < 0.2 else 2.0\n"
+        "    if setting.delta > 0.3:\n        run.w[0] = math.nan\n"
+    )
+    problem = Problem(["a", "b", "c"], ["a <= 0.6"], means=[0.9, 0.5, 0.1])
+
+    def run(delta, scenario="end-of-time"):
+        return sx.simulate(
+            problem, None, str(path), delta=delta, scenario=scenario, runs=1, max_steps=30
+        )
+
+    assert run(0.1).runs == 1
+    with pytest.raises(
+        SettingError, match=r"\[1\.0, 0\.0, 0\.0\] in run\.w, which does not satisfy"
+    ):
+        run(0.1, "anytime")
+    with pytest.raises(
+        SettingError, match=r"mine\.py left the allocation \[2\.0, 0\.0, 0\.0\] in run"
+    ):
+        run(0.25)
+    with pytest.raises(SettingError, match=r"nonnegative and sum to 1"):
+        run(0.35)
+    explorer = sx.Explorer(problem, str(path), threshold="gk16", scenario="anytime")
+    explorer.tell("a", 1.0)
+    explorer.tell("b", 0.5)
+    with pytest.raises(SettingError, match="does not satisfy the constraints"):
+        explorer.tell("c", 0.5)

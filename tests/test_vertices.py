@@ -171,7 +171,7 @@ def test_losses_point_away_from_the_policy():
 
 
 def test_best_arm_table():
-    table = best_arm_table(4)
+    table = best_arm_table(4, np.arange(4))
     assert table.first_edge[:5].tolist() == [0, 3, 6, 9, 12]  # room to grow follows
     for arm in range(4):
         others = []
@@ -188,7 +188,7 @@ def test_best_arm_table():
 def test_best_arm_table_is_the_simplex():
     polytope = Polytope(Problem(4))
     simplex = full_table(polytope, np.zeros(4))
-    arrays, pairs = simplex.arrays(), best_arm_table(4)
+    arrays, pairs = simplex.arrays(), best_arm_table(4, np.arange(4))
     for number, vertex in enumerate(simplex.vertices):
         arm = int(np.argmax(vertex.policy))
 

@@ -75,8 +75,6 @@ class Law:
         """The solution of lam - mu + s V(lam) = 0."""
         if self.kind == "gaussian":
             return mu - s * self.variance[a]
-        if self.kind == "poisson":
-            return mu / (1 + s)
         root = math.sqrt((1 + s) ** 2 - 4 * s * mu)
         if s >= 0:
             return 2 * mu / (1 + s + root)
@@ -88,6 +86,26 @@ class Law:
         lam = mu.copy()
         if self.kind == "gaussian":
             gamma = (v @ mu + self.offset) / sum(self.variance[a] * v[a] ** 2 / w[a] for a in arms)
+        elif self.kind == "poisson":
+            # The multiplier ends at a pole, and a mean of 0 comes very close to it: look for
+            # the way left to it, with which no denominator is a difference.
+            last = min((a for a in arms if v[a] < 0), key=lambda a: w[a] / -v[a])
+            pole = w[last] / -v[last]
+            rest = w + pole * v
+            rest[last] = 0.0
+
+            def share(left):
+                return w[arms] / (rest[arms] - left * v[arms]) * mu[arms]
+
+            def excess(left):
+                return self.offset + float(v[arms] @ share(left))
+
+            low = 1e-3 * pole
+            while excess(low) > 0:
+                low *= 1e-3
+            left = scipy.optimize.brentq(excess, low, pole, xtol=1e-300, rtol=1e-15)
+            lam[arms] = share(left)
+            return lam
         else:
 
             def excess(gamma):
@@ -95,14 +113,7 @@ class Law:
                 return self.offset + sum(tilted)
 
             low, high = 0.0, 1e-6 * float(w[arms].sum())
-            top = math.inf
-            if self.kind == "poisson":
-                top = min(w[a] / -v[a] for a in arms if v[a] < 0)
-            while True:
-                if high >= top:  # halve the way to where the tilt ends
-                    high = 0.5 * (low + top)
-                if excess(high) <= 0:
-                    break
+            while excess(high) > 0:
                 low, high = high, 4 * high
             gamma = scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-15)
         for a in arms:
@@ -405,7 +416,7 @@ class Twin:
                 return int(waiting[0])
             self.warm = True
         self.recommend(followed)
-        evidence = self.evidence()
+        evidence = self.evidence = self.statistics()
         if evidence.min() >= math.log((1 + math.log(self.pulls)) / self.threshold):
             return STOP
         options = self.allocate(evidence)
@@ -418,12 +429,8 @@ class Twin:
             self.w = min(options, key=lambda w: np.abs(w - followed.w).max())
         return self.track(followed)
 
-    def resume(self, run, memory):
-        """Go on from the engine's allocation, once it was compared."""
-        self.w, self.target = run.w.copy(), run.target.copy()
-        self.squares = memory.arms[0].copy()
-
-    def evidence(self):
+    def statistics(self):
+        """Evidence on each edge of the recommended vertex."""
         return np.array([self.law.respond(v, self.mu, self.n)[0] for v in self.edges()])
 
     def recommend(self, followed):

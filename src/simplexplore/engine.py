@@ -41,7 +41,7 @@ from .kernels.records import (
     Table,
 )
 from .problem import Problem
-from .samplers import TRACKINGS, Sampler
+from .samplers import SAMPLERS, TRACKINGS, Sampler
 from .stopping import Threshold, kk21_levels
 from .vertices import AnswerTable, VertexTable, best_arm_table, empty_table
 
@@ -58,6 +58,9 @@ _TRACKING = {
 
 # How far a fixed allocation leans inwards when it would starve an arm.
 LEAN = 0.05
+
+# By how much a user's allocation may miss the set.
+_OFF = 1e-6
 
 # Empirical means at the very end of a family's range are moved this far inside.
 _EDGE_OF_RANGE = 1e-9
@@ -171,6 +174,7 @@ class Engine:
         low = low + _EDGE_OF_RANGE if np.isfinite(low) else low
         high = high - _EDGE_OF_RANGE if np.isfinite(high) else high
         domain = rewards.unit_domain() or (-np.inf, np.inf)
+        arms = np.flatnonzero(inside > 0)
         setting = Setting(
             size=size,
             family=_FAMILY[rewards.name],
@@ -192,10 +196,10 @@ class Engine:
             start=np.concatenate([np.zeros(len(limit)), start]),
             inside=inside,
             deep=polytope.deepest_policy() if anytime else inside,
-            first_arms=np.flatnonzero(inside > 0),
+            first_arms=arms,
             fixed=inside.copy(),
             levels=levels,
-            pairs=best_arm_table(size) if self._sampler.pairs else empty_table(),
+            pairs=best_arm_table(size, arms) if self._sampler.pairs else empty_table(),
         )
         return setting._replace(fixed=self._fixed_allocation(setting))
 
@@ -327,7 +331,26 @@ class Engine:
             if status != UNKNOWN_VERTEX:
                 break
             self._grow()
+        self._check_allocation()
         return None if status == STOPPED else int(self.run.integers[ARM])
+
+    def _check_allocation(self) -> None:
+        """Raise `SettingError` if a sampler of the user's last wrote something else."""
+        sampler, setting, w = self._sampler, self._setting, self.run.w
+        if sampler.name in SAMPLERS:
+            return
+        shares = np.round(w, 6).tolist()
+        if not (w.min() >= -_OFF and abs(w.sum() - 1) <= _OFF):
+            raise SettingError(
+                f"{sampler.file.name} left the allocation {shares} in run.w; shares must be "
+                "nonnegative and sum to 1."
+            )
+        above, equal = setting.above @ w - setting.limit, setting.equal @ w - setting.total
+        if max(above.max(initial=0.0), np.abs(equal).max()) > _OFF:
+            raise SettingError(
+                f"{sampler.file.name} left the allocation {shares} in run.w, which does not "
+                "satisfy the constraints; project_within_rows finds the closest one that does."
+            )
 
     def may_play(self, arm: int) -> bool:
         """Whether some feasible policy uses the arm."""
@@ -447,7 +470,10 @@ class Engine:
         seeds: npt.NDArray[np.uint64],
         max_steps: int,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
-        """Complete runs: pulls (negative if capped), recommended vertices or answers, counts."""
+        """Complete runs: pulls (negative if capped), recommended vertices or answers, counts.
+
+        A run that was capped before every arm had a reward recommends nothing, -1.
+        """
         count = len(seeds)
         progress = np.array([0, 0, 0], dtype=np.int64)
         pulls = np.zeros(count, dtype=np.int64)
@@ -473,6 +499,8 @@ class Engine:
                 assert status in (GO_ON, STOPPED)
                 break
             self._grow()
+        self._check_allocation()
+        vertices[(counts[:, self._setting.first_arms] == 0).any(axis=1)] = -1
         return pulls, vertices, counts
 
 

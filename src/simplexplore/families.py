@@ -48,6 +48,17 @@ def _positive(value: object, what: str) -> float:
     return number
 
 
+def _deviation(value: object, what: str) -> float:
+    """A standard deviation whose square is a float too; else evidence would be infinite or none."""
+    number = _positive(value, what)
+    if not 1e-150 <= number <= 1e150:
+        raise ProblemError(
+            f"{what} must lie between 1e-150 and 1e150; got {number:g}. Measure rewards in another "
+            "unit."
+        )
+    return number
+
+
 def _cost(mu: Array, lam: Array, shift: Array) -> Array:
     """mu log(mu / lam) + lam - mu >= 0, the shared part of Bernoulli and Poisson.
 
@@ -214,10 +225,10 @@ class Gaussian(Family):
         super().__post_init__()
         given: object = self.sigma
         if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
-            sigma = tuple(_positive(x, f"sigma of arm {i + 1}") for i, x in enumerate(given))
+            sigma = tuple(_deviation(x, f"sigma of arm {i + 1}") for i, x in enumerate(given))
             object.__setattr__(self, "sigma", sigma)
         else:
-            object.__setattr__(self, "sigma", _positive(given, "sigma"))
+            object.__setattr__(self, "sigma", _deviation(given, "sigma"))
 
     def sigmas(self, size: int) -> Array:
         if isinstance(self.sigma, tuple):

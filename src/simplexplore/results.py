@@ -109,8 +109,13 @@ class Results:
 
     @property
     def is_proven(self) -> bool:
-        """Whether delta is a promise: proven for this threshold and family of rewards."""
-        return self.plan.threshold.is_proven(self.plan.problem.rewards.name)
+        """Whether delta is a promise: proven for this threshold and family of rewards.
+
+        Not where rewards vary more than the sampler was told.
+        """
+        rewards, size = self.plan.problem.rewards, self.plan.problem.size
+        told = self.noise is None or bool((self.noise <= rewards.sigmas(size)).all())
+        return told and self.plan.threshold.is_proven(rewards.name)
 
     def allocations(self) -> Array:
         """Share of its samples that each run gave each arm, (n, K)."""

@@ -6,7 +6,6 @@ a run stops when every edge of the recommended vertex agrees.
 
 from __future__ import annotations
 
-import ast
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import SettingError
+from .kernels.source import defined, definitions
 from .spelling import unknown
 
 Array = npt.NDArray[np.float64]
@@ -70,21 +70,15 @@ def find_threshold(name: str) -> Threshold:
         path = Path(name)
         if not path.is_file():
             raise SettingError(f"there is no threshold file {name!r}.")
-        _check_file(path)
+        functions = {name for node in definitions(path) for name in defined(node)}
+        if "reached" not in functions:
+            raise SettingError(
+                f"{path.name} defines no function 'reached(setting, table, run, edge, statistic)'."
+            )
         summary = f"from {path.name}; nothing is proven"
-        return Threshold(path.stem, (), summary, "reached", path.resolve())
+        shown = path.name if path.stem in THRESHOLDS else path.stem
+        return Threshold(shown, (), summary, "reached", path.resolve())
     raise SettingError(unknown("threshold", name, list(THRESHOLDS), ", or a file of yours"))
-
-
-def _check_file(path: Path) -> None:
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except SyntaxError as error:
-        raise SettingError(f"{path.name}, line {error.lineno}: {error.msg}.") from None
-    if not any(isinstance(node, ast.FunctionDef) and node.name == "reached" for node in tree.body):
-        raise SettingError(
-            f"{path.name} defines no function 'reached(setting, table, run, edge, statistic)'."
-        )
 
 
 def kk21_levels(family: str, log_union: float, largest: int) -> Array:

@@ -158,14 +158,13 @@ class AnswerTable:
         return self._table
 
 
-def best_arm_table(size: int) -> Table:
-    """The simplex: vertex a is arm a alone, its edges lead to the other arms."""
+def best_arm_table(size: int, arms: Indices) -> Table:
+    """The simplex of some arms: vertex a is arm a alone, its edges lead to the others."""
     buffers = _Buffers(size)
     for a in range(size):
-        others = np.array([b for b in range(size) if b != a], dtype=np.int64)
-        buffers.append(
-            np.column_stack([np.full(size - 1, a), others]), np.tile([1.0, -1.0], (size - 1, 1))
-        )
+        others = arms[arms != a] if a in arms else arms[:0]
+        pairs = np.column_stack([np.full(len(others), a), others])
+        buffers.append(pairs, np.tile([1.0, -1.0], (len(others), 1)))
     return buffers.table()
 
 

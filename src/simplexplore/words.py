@@ -365,6 +365,11 @@ def standing(result: Results) -> str:
             f"{threshold.name} is proven for {family} rewards: a wrong answer has probability at "
             f"most {result.plan.delta:g}, whatever the sampler."
         )
+    if threshold.is_proven(family):
+        return (
+            f"{threshold.name} is proven for {family} rewards, but these vary more than was told: "
+            "nothing promises that wrong answers are rarer than delta."
+        )
     return (
         f"{threshold.name} is not proven for {family} rewards: nothing promises that wrong answers "
         f"are rarer than delta. The threshold 'mixture' does."

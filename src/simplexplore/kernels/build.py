@@ -22,6 +22,7 @@ from typing import Any, Protocol, cast
 import numba
 
 from ..errors import SettingError
+from .source import DECLARATIONS, Definition, defined, definitions
 
 HERE = Path(__file__).parent
 
@@ -85,41 +86,66 @@ def cache_folder() -> Path:
 
 
 def _functions(path: Path) -> str:
-    """A kernel file without its imports, docstring and settings in capitals."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    except SyntaxError as error:
-        raise SettingError(f"{path}, line {error.lineno}: {error.msg}.") from None
-    kept: list[ast.stmt] = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.Assign) and not _is_private_setup(node)
-    ]
+    """A kernel file without its imports, docstrings and annotations."""
+    kept = [node for node in definitions(path) if not _is_private_setup(node)]
     for node in kept:
-        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(ast.Module(kept, []))
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+            for argument in node.args.args:
+                argument.annotation = None
+            if ast.get_docstring(node):
+                node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(ast.Module(list(kept), []))
 
 
-def _is_private_setup(node: ast.stmt) -> bool:
+def _is_private_setup(node: Definition) -> bool:
     """Functions that only set up constants in Python, and what they assign."""
     if isinstance(node, ast.FunctionDef):
         return node.name.startswith("_")
-    names = [n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)]  # type: ignore[attr-defined]
-    return any(name in ("LAYER", "RATIO", "_TAIL", "_AREA") for name in names)
+    return not {"LAYER", "RATIO", "_TAIL", "_AREA"}.isdisjoint(defined(node))
+
+
+def _check_own(files: list[Path], ours: list[Path]) -> None:
+    """Raise `SettingError` for what users' files cannot hold if they are compiled with ours."""
+    if not files:
+        return
+    taken = {
+        name: "ours"
+        for file in (HERE / "records.py", *ours)
+        for node in definitions(file)
+        for name in defined(node)
+    }
+    for file in files:
+        for node in definitions(file):
+            place = f"{file.name}, line {node.lineno}"
+            for name in defined(node) - set(DECLARATIONS):
+                if name in taken:
+                    raise SettingError(
+                        f"{place}: {name!r} is a name of {taken[name]}; choose another one."
+                    )
+                taken[name] = file.name
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            if node.name.startswith("_"):
+                raise SettingError(
+                    f"{place}: the name of {node.name!r} must not start with an underscore."
+                )
+            if [ast.unparse(decorator) for decorator in node.decorator_list] != ["njit"]:
+                raise SettingError(f"{place}: plain '@njit', and nothing else, must precede 'def'.")
 
 
 def generated_text(
     sampler: Path, family: str, threshold: Path | None, reached: str, answers: str = "walking"
 ) -> str:
     """The whole module as text; `answers` says how a run finds its recommendation."""
-    files = [HERE / "rng.py", HERE / f"{family}.py", HERE / "linear.py", HERE / "maximin.py"]
-    files += [HERE / "projection.py", HERE / "tracking.py", HERE / "thresholds.py"]
-    files += [threshold] if threshold else []
-    files += [sampler]
-    parts = [_HEADER, *(_functions(file) for file in files)]
+    names = ("rng", family, "linear", "maximin", "projection", "tracking", "thresholds")
+    before = [HERE / f"{name}.py" for name in names]
+    after = [HERE / f"{name}.py" for name in (answers, "episode", "live")]
+    own = [threshold, sampler] if threshold else [sampler]
+    _check_own([file for file in own if HERE.parent not in file.parents], [*before, *after])
+    parts = [_HEADER, *(_functions(file) for file in (*before, *own))]
     parts.append(f"reached = {reached}")
-    parts += [_functions(HERE / f"{name}.py") for name in (answers, "episode", "live")]
+    parts += [_functions(file) for file in after]
     text = "\n\n".join(parts)
     for entry in _ENTRIES:
         head = f"@njit(cache=True, nogil=True, {_OPTIONS})"
@@ -172,7 +198,12 @@ def _imported(text: str) -> Kernels:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except NameError as error:  # in a constant of a user's
+        raise SettingError(
+            f"{error}; compiled files see math, np, njit and the kernels' names alone."
+        ) from None
     kernels = cast(Kernels, module)
     kernels.is_cached = has_machine_code(kernels, "simulate_runs")
     return kernels

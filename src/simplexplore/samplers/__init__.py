@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SettingError
+from ..kernels.source import DECLARATIONS, defined, definitions, parsed
+from ..problem import SCENARIOS
 from ..spelling import unknown
 
 HERE = Path(__file__).parent
@@ -69,44 +71,57 @@ def find_sampler(name: str) -> Sampler:
         path = Path(name)
         if not path.is_file():
             raise SettingError(f"there is no sampler file {name!r}.")
-        return _read(path.stem, path.resolve())
+        # Often a copy of one of ours, under its name.
+        return _read(path.name if path.stem in _FILES else path.stem, path.resolve())
     raise SettingError(unknown("sampler", name, list(SAMPLERS), ", or a file of yours"))
 
 
 def _read(name: str, path: Path) -> Sampler:
     """Read the declarations of a sampler file without running it."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except SyntaxError as error:
-        raise SettingError(f"{path.name}, line {error.lineno}: {error.msg}.") from None
     found: dict[str, object] = {"ARM_VECTORS": 0, "EDGE_VECTORS": 0, "TRACKING": "cumulative"}
     functions = set()
-    for node in tree.body:
+    for node in definitions(path):
         if isinstance(node, ast.FunctionDef):
             functions.add(node.name)
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            continue
+        for key in defined(node).intersection(DECLARATIONS):
             try:
-                found[node.targets[0].id] = ast.literal_eval(node.value)
+                found[key] = ast.literal_eval(node.value)
             except ValueError:
-                continue  # an expression: the kernels' business
+                raise SettingError(
+                    f"{path.name}, line {node.lineno}: {key} is read without running the file, so "
+                    "it must be written out."
+                ) from None
     if "allocate" not in functions:
         raise SettingError(
             f"{path.name} defines no function 'allocate(setting, table, run, memory)'."
         )
     tracking = found["TRACKING"]
     if isinstance(tracking, str):
-        tracking = {"end-of-time": tracking, "anytime": tracking}
-    if not isinstance(tracking, dict) or not set(tracking.values()) <= set(TRACKINGS):
-        raise SettingError(f"{path.name}: TRACKING must be one of {', '.join(TRACKINGS)}.")
+        tracking = dict.fromkeys(SCENARIOS, tracking)
+    if not isinstance(tracking, dict) or not all(
+        tracking.get(scenario) in TRACKINGS for scenario in SCENARIOS
+    ):
+        raise SettingError(
+            f"{path.name}: TRACKING must be one of {', '.join(TRACKINGS)}, or say which for each "
+            f"scenario: {{{', '.join(f'{scenario!r}: ...' for scenario in SCENARIOS)}}}."
+        )
+    used = {ast.unparse(n) for n in ast.walk(parsed(path)) if isinstance(n, ast.expr)}
     counts = []
-    for key in ("ARM_VECTORS", "EDGE_VECTORS"):
+    for key, users in (
+        ("ARM_VECTORS", {"memory.arms"}),
+        ("EDGE_VECTORS", {"memory.edges", "maximin"}),
+    ):
         value = found[key]
         if not isinstance(value, int) or value < 0:
             raise SettingError(f"{path.name}: {key} must be a whole number, 0 or more.")
+        if value == 0 and (asked := used & users):
+            # Compiled code would write where nothing is.
+            raise SettingError(f"{path.name} uses {asked.pop()}, so it must declare {key} = 1.")
         counts.append(value)
     within = found.get("WITHIN_CONSTRAINTS")
-    other = path.parent / within if isinstance(within, str) else None
-    if other is not None and not other.is_file():
+    if within is not None and not (isinstance(within, str) and (path.parent / within).is_file()):
         raise SettingError(f"{path.name}: there is no file {within!r} beside it.")
+    other = None if within is None else path.parent / str(within)
     pairs = bool(found.get("PAIRS", False))
     return Sampler(name, path, counts[0], counts[1], tracking, pairs, other)

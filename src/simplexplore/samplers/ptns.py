@@ -16,15 +16,19 @@ TRACKING = "cumulative"
 
 @njit
 def allocate(setting, table, run, memory):
-    """The best-arm allocation at the empirical means, projected onto the allocation set."""
-    best = 0
-    for a in range(1, setting.size):
-        if run.clipped[a] > run.clipped[best]:
-            best = a
+    """The best-arm allocation at the empirical means, projected onto the allocation set.
+
+    Arms that no feasible policy uses are never played, so they are not among the rivals.
+    """
+    arms = setting.first_arms
+    best = arms[0]
+    for k in range(1, arms.size):
+        if run.clipped[arms[k]] > run.clipped[best]:
+            best = arms[k]
     w = memory.arms[0]
-    if w[0] == 0.0:
-        for a in range(setting.size):
-            w[a] = 1.0 / setting.size
+    if w[arms[0]] == 0.0:
+        for k in range(arms.size):
+            w[arms[k]] = 1.0 / arms.size
     tolerance = worthwhile(float(run.integers[PULLS]))
     maximin(setting, setting.pairs, run, memory, best, False, tolerance, w)
     if not setting.anytime:
