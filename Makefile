@@ -12,7 +12,7 @@ serve: $(READY)
 	$(BIN)/python examples/dashboard.py
 
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadscope
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -1,10 +1,32 @@
-"""Files and stores for tests: SQLite always, PostgreSQL where its binaries are installed."""
+"""Files and stores for tests: SQLite always, PostgreSQL where its binaries are installed.
+
+And which tests share a process when there are several.
+"""
 
 import os
+import re
 
 import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 import postgres
+
+# Samplers that use the compiled file of another one.
+SAME_FILE = {"oracle": "uniform"}
+
+
+class Scheduling(LoadScopeScheduling):
+    """What compiles the same kernels runs in one process: two would compile them twice."""
+
+    def _split_scope(self, nodeid):
+        sampler = re.search(r"\[.*(cge|ctns|oracle|ptns|top-two|uniform)", nodeid)
+        if sampler is None:
+            return nodeid.split("::")[0]
+        return SAME_FILE.get(sampler[1], sampler[1])
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -54,9 +54,6 @@ from simplexplore.reproduction.simulations import (
 from simplexplore.reproduction.store import Store
 from simulated import made_up
 
-# What the tests look at is made once.
-pytestmark = pytest.mark.xdist_group("reproduction")
-
 PINNED = Path(__file__).parent / "data" / "reproduction.json"
 DOCS = Path(__file__).parent.parent / "docs"
 RUNS = 3
