@@ -15,6 +15,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -67,6 +68,9 @@ _ENTRIES = (
     "fold_events",
     "level_of_edge",
 )
+
+# Two threads that build the same kernels get the same module, which is compiled once.
+_IMPORTING = threading.Lock()
 
 
 def cache_folder() -> Path:
@@ -177,7 +181,9 @@ def build(
     sampler: Path, family: str, threshold: Path | None, reached: str, answers: str = "walking"
 ) -> Kernels:
     """The compiled functions for a run, from the files as they are now."""
-    return _imported(generated_text(sampler, family, threshold, reached, answers))
+    text = generated_text(sampler, family, threshold, reached, answers)
+    with _IMPORTING:
+        return _imported(text)
 
 
 @cache

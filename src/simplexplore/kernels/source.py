@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import threading
 from pathlib import Path
 
 from ..errors import SettingError
@@ -12,11 +13,17 @@ DECLARATIONS = ("ARM_VECTORS", "EDGE_VECTORS", "TRACKING", "WITHIN_CONSTRAINTS",
 
 Definition = ast.FunctionDef | ast.Assign
 
+# Python's parser counts its depth for all threads together, and fails if two of them use it
+# (seen with 3.11).
+_PARSING = threading.Lock()
+
 
 def parsed(path: Path) -> ast.Module:
     """The syntax tree of a file; `SettingError` says what is wrong with it."""
     try:
-        return ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        with _PARSING:
+            return ast.parse(text)
     except SyntaxError as error:
         place = f", line {error.lineno}" if error.lineno else ""
         raise SettingError(f"{path.name}{place}: {error.msg}.") from None
