@@ -155,7 +155,8 @@ def generated_text(
         head = f"@njit(cache=True, nogil=True, {_OPTIONS})"
         text = text.replace(f"@njit\ndef {entry}(", f"{head}\ndef {entry}(")
     for name in (*_CALLED[family], *_CALLED_BY_ANSWERS[answers]):
-        options = _OPTIONS if name == "project_within_rows" else _INNER  # the engine calls it too
+        # The engine calls the projection, too.
+        options = f"cache=True, {_OPTIONS}" if name == "project_within_rows" else _INNER
         text = text.replace(f"@njit\ndef {name}(", f"@njit({options})\ndef {name}(")
     text = text.replace("@njit\n", f"@njit({_INNER}, forceinline=True)\n")
     return text + "\n"
