@@ -219,7 +219,7 @@ class Engine:
         """Euclidean projection onto the allocation set, by the samplers' own kernel."""
         rows = len(setting.start)
         w = np.zeros(setting.size)
-        self._module.project_within_rows(
+        self._module.project_point(
             setting,
             target,
             np.ones(setting.size),

@@ -60,6 +60,9 @@ _CALLED = {
     ),
 }
 _CALLED_BY_ANSWERS = {"walking": (), "sticking": ("recommend",)}
+# The outer shells of a step are pasted into each other before anything is compiled: else every
+# shell would be optimised with all that is in it, one after the other.
+_PASTED = ("advance", "choose", "judge")
 _ENTRIES = (
     "simulate_runs",
     "begin_run",
@@ -67,6 +70,7 @@ _ENTRIES = (
     "advance_run",
     "fold_events",
     "level_of_edge",
+    "project_point",
 )
 
 # Two threads that build the same kernels get the same module, which is compiled once.
@@ -155,9 +159,9 @@ def generated_text(
         head = f"@njit(cache=True, nogil=True, {_OPTIONS})"
         text = text.replace(f"@njit\ndef {entry}(", f"{head}\ndef {entry}(")
     for name in (*_CALLED[family], *_CALLED_BY_ANSWERS[answers]):
-        # The engine calls the projection, too.
-        options = f"cache=True, {_OPTIONS}" if name == "project_within_rows" else _INNER
-        text = text.replace(f"@njit\ndef {name}(", f"@njit({options})\ndef {name}(")
+        text = text.replace(f"@njit\ndef {name}(", f"@njit({_INNER})\ndef {name}(")
+    for name in _PASTED:
+        text = text.replace(f"@njit\ndef {name}(", f'@njit({_INNER}, inline="always")\ndef {name}(')
     text = text.replace("@njit\n", f"@njit({_INNER}, forceinline=True)\n")
     return text + "\n"
 
@@ -175,7 +179,7 @@ class Kernels(Protocol):
     def simulate_runs(self, *records: Any) -> int: ...
     def fold_events(self, *records: Any) -> int: ...
     def level_of_edge(self, *records: Any) -> float: ...
-    def project_within_rows(self, *records: Any) -> bool: ...
+    def project_point(self, *records: Any) -> bool: ...
 
 
 def build(

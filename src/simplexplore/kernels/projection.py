@@ -192,3 +192,12 @@ def project_within_rows(setting, y, loose, memory_rows, system, price, w):
     for a in range(setting.size):
         w[a] = setting.deep[a]
     return False
+
+
+# An entry for Python; see episode.py.
+
+
+@njit
+def project_point(setting, y, loose, memory_rows, system, price, w):
+    """See `project_within_rows`."""
+    return project_within_rows(setting, y, loose, memory_rows, system, price, w)
