@@ -25,6 +25,7 @@ class Scheduling(LoadScopeScheduling):
         return SAME_FILE.get(sampler[1], sampler[1])
 
 
+@pytest.hookimpl(optionalhook=True)  # not there when xdist is switched off
 def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
