@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import os
 import pickle
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from permissions import open_folder, ordinary_user
 from simplexplore.constraints import Constraint
 from simplexplore.errors import ConstraintError, MeansError, ProblemError, SettingError
 from simplexplore.families import Bernoulli, Bounded, Family, Gaussian, Poisson
@@ -884,11 +884,14 @@ def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     )
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads anything")
-def test_a_forbidden_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "mix.toml"
-    path.touch(mode=0o000)
-    assert refusal(path) == f"{path}: cannot read it: Permission denied."
+def test_a_forbidden_file_is_refused() -> None:
+    with open_folder() as folder:
+        path = folder / "mix.toml"
+        path.write_text(Problem(2).to_text())
+        with ordinary_user(folder):
+            assert path.read_bytes()
+            path.chmod(0o000)
+            assert refusal(path) == f"{path}: cannot read it: Permission denied."
 
 
 def test_unwritable_files_are_refused(tmp_path: Path) -> None:
