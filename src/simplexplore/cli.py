@@ -19,11 +19,9 @@ from .cli_service import serve, token_commands
 from .cli_study import commands as study_commands
 from .errors import MeansError, SettingError, SimplexploreError
 from .terminal import console as _console
-from .terminal import to_json
+from .terminal import progress, to_json
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from .problem import Problem
     from .results import Results
 
@@ -287,7 +285,7 @@ def _simulate_all(
     if len(dict(jobs)) > 1 and _is_sound(problem, runs, settings):
         compile_ahead(jobs, problem, rule)
     results: list[Results] = []
-    with _progress() as bars:
+    with progress("runs") as bars:
         for number, (name, scenario) in enumerate(jobs, 1):
             place = f"{number}/{len(jobs)} " if len(jobs) > 1 else ""
             task = bars.add_task(f"{place}{name}, {scenario}", total=runs)
@@ -341,33 +339,6 @@ def _exit_if_unfinished(results: "list[Results]", jobs: list[tuple[str, str]]) -
     if parts:
         typer.echo(f"Interrupted: {'; '.join(parts)}.", err=True)
         raise typer.Exit(130)
-
-
-def _progress() -> "Progress":
-    """Bars with the estimated time left, on the error stream; none unless that is a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs,"),
-        TimeElapsedColumn(),
-        TextColumn("so far,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-        console=console,
-        disable=not console.is_terminal,
-    )
 
 
 # What the demo simulates: enough runs to see a difference, few enough not to wait.

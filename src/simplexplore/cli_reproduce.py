@@ -3,15 +3,13 @@
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from .cli_options import AsJson, Workers
 from .errors import SettingError
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from .terminal import progress
 
 
 def reproduce(
@@ -71,42 +69,20 @@ class _Bars:
     """A bar for what is under way on a terminal, else a line when something new begins."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console = Console(stderr=True)
-        self._bars: Progress | None = None
+        self._bars = progress("done")
         self._task: Any = None
         self._label = ""
 
     def __enter__(self) -> "_Bars":
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        if self._console.is_terminal:
-            self._bars = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TimeRemainingColumn(),
-                console=self._console,
-            )
-            self._bars.start()
+        self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bars is not None:
-            self._bars.stop()
+        self._bars.stop()
 
     def show(self, label: str, done: int, total: int) -> None:
         """Say how far something is."""
-        if self._bars is None:
+        if self._bars.disable:
             if label != self._label:
                 typer.echo(label, err=True)
         elif label != self._label:

@@ -67,29 +67,31 @@ def print_bound(bound: Bound, console: Console) -> None:
     console.print(f"{title(bound)} (earns {number(bound.value)})", style="bold")
     console.print(headline(bound), style="bold")
     if problem.names:
-        _print_limited(console, _constraints(bound), len(problem.names), "with more slack")
+        print_limited(console, _constraints(bound), len(problem.names), "with more slack")
     if bound.edges and relaxed(bound) is None:
-        _print_limited(console, _comparisons(bound), len(bound.edges), "that are easier")
+        print_limited(console, _comparisons(bound), len(bound.edges), "that are easier")
         console.print(
             f"decides: the bound hinges on it ({problem.scenario}); the rest is settled along the "
             "way",
             style="dim",
         )
     table = _scenarios(bound, name_width=max(console.width - SCENARIO_WIDTH, 12))
-    _print_limited(console, table, len(problem.arms), "with fewer samples")
+    print_limited(console, table, len(problem.arms), "with fewer samples")
     console.print()
     for note in notes(bound):
         console.print(note)
 
 
-def _print_limited(console: Console, table: Table, total: int, what: str) -> None:
+def print_limited(console: Console, table: Table, total: int, what: str) -> None:
+    """Print a table, and how many rows of the total it leaves out."""
     console.print()
     console.print(table)
     if total > MAX_ROWS:
         console.print(f"... and {total - MAX_ROWS} more {what}", style="dim")
 
 
-def _table(title: str) -> Table:
+def titled_table(title: str) -> Table:
+    """An empty table in the style of all of them."""
     return Table(
         title=title,
         title_justify="left",
@@ -102,7 +104,7 @@ def _table(title: str) -> Table:
 
 def _constraints(bound: Bound) -> Table:
     """Each constraint with its use and slack, the tightest if there are many."""
-    table = _table("Constraints at the best mix")
+    table = titled_table("Constraints at the best mix")
     table.add_column("constraint", overflow="ellipsis", no_wrap=True)
     table.add_column("use", justify="right", no_wrap=True)
     table.add_column("limit", no_wrap=True)
@@ -116,7 +118,7 @@ def _constraints(bound: Bound) -> Table:
 def _comparisons(bound: Bound) -> Table:
     """The edges, hardest first."""
     own = bound.scenarios[bound.problem.scenario]
-    table = _table("Comparisons to settle, hardest first")
+    table = titled_table("Comparisons to settle, hardest first")
     table.add_column("instead of -> use", overflow="fold")
     table.add_column("gap", justify="right", no_wrap=True)
     table.add_column("samples alone", justify="right", no_wrap=True)
@@ -135,7 +137,7 @@ def _comparisons(bound: Bound) -> Table:
 
 def _scenarios(bound: Bound, name_width: int) -> Table:
     """The scenarios side by side, the unconstrained problem beside them."""
-    table = _table("Samples, and where they should go")
+    table = titled_table("Samples, and where they should go")
     table.add_column("", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
     table.add_column("policy", justify="right", no_wrap=True)
@@ -198,7 +200,7 @@ def print_results(results: Sequence[Results], console: Console) -> None:
 def _comparison(group: Sequence[Results]) -> Table:
     """One row per sampler."""
     scenario, least = group[0].plan.scenario, group[0].lower_bound
-    table = _table(f"Samples until stopping, {scenario} (lower bound: {number(least)})")
+    table = titled_table(f"Samples until stopping, {scenario} (lower bound: {number(least)})")
     table.add_column("sampler", overflow="fold")
     for heading in ("mean", "median", "95%", "/bound", "correct", "us/step"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -230,7 +232,7 @@ def _comparison(group: Sequence[Results]) -> Table:
 
 def _realised_use(group: Sequence[Results]) -> Table:
     """What the samples used of each constraint, the tightest if there are many."""
-    table = _table("Mean use by the samples taken")
+    table = titled_table("Mean use by the samples taken")
     table.add_column("constraint", overflow="ellipsis", no_wrap=True)
     table.add_column("limit", no_wrap=True)
     for label in sampler_labels(group):

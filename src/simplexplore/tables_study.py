@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from .spelling import count
-from .tables import MAX_ROWS, _print_limited, _table
+from .tables import MAX_ROWS, print_limited, titled_table
 from .words import number, percent, shorten
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
         console.print(
             f"{count(status['overdue'], 'pull')} overdue: given up with the next question."
         )
-    _print_limited(console, _arms(status), len(status["arms"]), "with fewer rewards")
+    print_limited(console, _arms(status), len(status["arms"]), "with fewer rewards")
     console.print(f"between: {status['intervals']}", style="dim")
     if status["edges"]:
-        _print_limited(console, _comparisons(status), len(status["edges"]), "nearer their end")
+        print_limited(console, _comparisons(status), len(status["edges"]), "nearer their end")
     if status["constraints"]:
-        _print_limited(console, _constraints(status), len(status["constraints"]), "")
+        print_limited(console, _constraints(status), len(status["constraints"]), "")
 
 
 def _between(low: float | None, high: float | None) -> str:
@@ -72,7 +72,7 @@ def _to_go(status: Mapping[str, Any]) -> str:
 
 
 def _arms(status: Mapping[str, Any]) -> Table:
-    table = _table("Arms")
+    table = titled_table("Arms")
     table.add_column("arm")
     for name in ("rewards", "pending", "target", "mean", "between", "", "in the mix"):
         table.add_column(name, justify="right")
@@ -91,7 +91,7 @@ def _arms(status: Mapping[str, Any]) -> Table:
 
 
 def _comparisons(status: Mapping[str, Any]) -> Table:
-    table = _table("Evidence against neighbouring mixes")
+    table = titled_table("Evidence against neighbouring mixes")
     table.add_column("less of")
     table.add_column("more of")
     for name in ("evidence", "needed"):
@@ -115,7 +115,7 @@ def _comparisons(status: Mapping[str, Any]) -> Table:
 
 
 def _constraints(status: Mapping[str, Any]) -> Table:
-    table = _table("Constraints")
+    table = titled_table("Constraints")
     table.add_column("constraint")
     for name in ("at least", "at most", "samples so far", "mix"):
         table.add_column(name, justify="right")
@@ -130,7 +130,7 @@ def print_studies(studies: Sequence[Mapping[str, Any]], console: Console) -> Non
     if not studies:
         console.print("No studies yet: 'simplexplore study create FILE' starts one.")
         return
-    table = _table("Studies")
+    table = titled_table("Studies")
     for name in ("study", "state"):
         table.add_column(name)
     for name in ("rewards", "pending", "delta"):

@@ -1,4 +1,4 @@
-"""What commands print: JSON that every parser reads, and text as it is."""
+"""What commands print: JSON that every parser reads, text as it is, how far they are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
 
 def to_json(value: Any) -> str:
@@ -33,3 +34,30 @@ def console() -> Console:
 
     # Names are printed as they are: brackets and colons in them mean nothing.
     return Console(highlight=False, markup=False, emoji=False)
+
+
+def progress(unit: str) -> Progress:
+    """Bars with the estimated time left, on the error stream; none unless that is a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(f"{unit},"),
+        TimeElapsedColumn(),
+        TextColumn("so far,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=console,
+        disable=not console.is_terminal,
+    )
