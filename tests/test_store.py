@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -441,3 +442,25 @@ def test_a_read_only_file():
             path.chmod(0o400)
             with pytest.raises(sx.StoreError, match="cannot be written"):
                 Study.open(path, "mix").ask()
+
+
+def test_a_lock_that_is_none(tmp_path):
+    study = fill(tmp_path / "x.db")
+    lock = tmp_path / "x.db-lock"
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(sx.StoreError) as caught:
+        study.ask()
+    assert str(caught.value) == f"{lock}: Is a directory."
+    lock.rmdir()
+    assert study.ask()
+
+
+def test_machine_code_in_memory_is_enough(tmp_path, monkeypatch, capsys):
+    # A process that gave up its rights may not see the cache of who started it.
+    fill(tmp_path / "x.db").verify()  # reads the journal, which compiles the rest
+    study = Study.open(tmp_path / "x.db", "mix")
+    monkeypatch.setattr(Path, "glob", lambda *_: pytest.fail("looked at the disk"))
+    capsys.readouterr()
+    assert study.ask()
+    assert capsys.readouterr().err == ""

@@ -163,7 +163,8 @@ class Database:
         except UnicodeEncodeError as error:
             raise SettingError(f"{error.object!r} is no text that can be stored.") from None
         except OSError as error:
-            raise StoreError(f"{self.name}: {error.strerror or error}.") from error
+            place = error.filename or self.name  # a lock file, or what is compiled meanwhile
+            raise StoreError(f"{place}: {error.strerror or error}.") from error
 
 
 def _parse(url: str | os.PathLike[str]) -> sa.URL:

@@ -221,6 +221,8 @@ def _imported(text: str) -> Kernels:
 
 
 def has_machine_code(kernels: Kernels, entry: str) -> bool:
-    """Whether an entry's machine code is on disk already."""
+    """Whether an entry is compiled already, in this process or on disk."""
+    if getattr(kernels, entry).signatures:
+        return True
     path = Path(kernels.__file__)
     return any((path.parent / "__pycache__").glob(f"{path.stem}.{entry}-*.nbi"))
