@@ -86,6 +86,34 @@ def test_times_equal_those_of_a_cone_solver(name, domain, scenario):
         assert found.characteristic_time == pytest.approx(expected, rel=TWIN[name])
 
 
+def with_genres(size, seed):
+    """Many arms in ten overlapping groups, each with a limit, and the means."""
+    rng = np.random.default_rng(seed)
+    means = rng.uniform(0.2, 0.8, size)
+    matrix = (rng.random((10, size)) < 1 / 3).astype(float)
+    matrix[5:] *= -1.0
+    limit = np.round(rng.uniform(0.2, 0.4, 10), 3) * np.repeat([1, -1], 5)
+    return Problem(size, (matrix, limit)), means
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_times_of_many_arms_are_close_to_a_proven_lower_bound(scenario):
+    problem, means = with_genres(300, seed=0)
+    bound = lower_bound(problem, means)
+    lower = gaussian_lower_time(
+        directions_of(bound), means, np.ones(300), *allowed(problem, scenario)
+    )
+    assert lower <= bound.scenarios[scenario].characteristic_time <= 1.01 * lower
+
+
+@pytest.mark.parametrize("seed", [2, 5, 7])  # on which simpler steps got stuck
+@pytest.mark.parametrize("rewards", [Gaussian(), Bernoulli()], ids=str)
+def test_times_of_a_thousand_arms_are_certified(rewards, seed):
+    problem, means = with_genres(1000, seed)
+    for found in lower_bound(problem.replace(rewards=rewards), means).scenarios.values():
+        assert found.relative_gap <= 1e-8
+
+
 @pytest.mark.parametrize("name", ["gaussian", "hetero"])
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_gaussian_lower_times_respect_a_proven_lower_bound(name, scenario):

@@ -133,6 +133,8 @@ def _rest(information: Information, program: Program, point: Point) -> Program:
     binding = program.edges[point.y > point.s]
     pinned = information.index[binding][information.used[binding]]
     unused = program.free[point.z > point.w[program.free]]
+    if information.closed_form:  # an edge's time grows beyond all bounds without its arms
+        unused = unused[~information.covered()[unused]]
     free = np.setdiff1d(program.free, np.concatenate([pinned, unused]))
     moving = np.zeros(information.size, dtype=bool)
     moving[free] = True

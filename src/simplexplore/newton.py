@@ -15,15 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .information import Information
+from .system import State, System, Weights
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 # Multiplicative steps before the first Newton step of the fast method.
 WARM_UP = 10
-
-# Blocks of edge matrices are added up in pieces of at most this many numbers.
-CHUNK = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -105,17 +103,6 @@ def time(information: Information, program: Program, w: Array) -> float:
 
 
 @dataclass(frozen=True)
-class State:
-    """F_e at an allocation, in units of 1 / unit, with its derivatives on free arms."""
-
-    time: Array  # F_e
-    gradient: Array  # (E, L): -dF_e / dw_a
-    curvature: Array  # (E, L): diagonal part of the Hessian of F_e
-    bend: Array  # (E, L): u, with - bend_scale u u' in the Hessian
-    bend_scale: Array
-
-
-@dataclass(frozen=True)
 class Residuals:
     """By how much each optimality condition is missed."""
 
@@ -149,9 +136,7 @@ class Residuals:
 class Newton:
     """Newton's equations of one program."""
 
-    def __init__(
-        self, information: Information, program: Program, *, all_bounds: bool = False
-    ) -> None:
+    def __init__(self, information: Information, program: Program) -> None:
         self.information = information
         self.program = program
         place = np.full(information.size, -1)
@@ -162,24 +147,16 @@ class Newton:
         self.size = len(program.free)
         self.above = program.above[:, program.free]
         self.equal = program.equal[:, program.free]
-        # Where w >= 0 needs a multiplier: arms that edges do not keep off zero by
-        # themselves. Those are the arms that no edge moves, and all arms if means are
-        # bounded: an alternative can then only move so far, and an arm may be worth no
-        # sample at all.
-        covered = information.covered()[program.free] & information.closed_form
-        self.bounded = np.ones(self.size, dtype=bool) if all_bounds else ~covered
-        self.count = len(program.edges) + len(program.limit) + int(self.bounded.sum())
-
-    def with_all_bounds(self) -> Newton:
-        """The same with a multiplier on every w >= 0."""
-        return Newton(self.information, self.program, all_bounds=True)
+        self.system = System(self.place, self.moves, self.above, self.equal)
+        self.count = len(program.edges) + len(program.limit) + self.size
 
     # ------------------------------------------------------------------ starting points
 
     def warm_start(self, inside: Array) -> tuple[Point, State]:
-        """Multiplicative steps on the simplex; rows are left to the method itself.
+        """Half way from an allocation inside to what multiplicative steps on the simplex find.
 
-        Each step multiplies an edge's weight by its time and answers with the best w.
+        Each step multiplies an edge's weight by its time and answers with the best w; rows
+        are left to the method itself.
         """
         program, free = self.program, self.program.free
         w, unit = inside.copy(), 1.0 / time(self.information, program, inside)
@@ -192,13 +169,15 @@ class Newton:
             asked += 1e-6 * asked.max()
             w[free] = asked * (inside[free].sum() / asked.sum())
             state = self.at(w, unit)
+        w = 0.5 * (w + inside)
+        state = self.at(w, unit)
         y = 0.9 * y + 0.1 / len(y)
         t = 1.5 * float(state.time.max())
         s = t - state.time
-        r = np.maximum(program.limit - program.above @ w, 1e-3)
+        r = np.maximum(program.limit - program.above @ w, 1e-3 * inside[free].sum())
         l = float(y @ s) / len(s) / r  # noqa: E741
         pull = self.pull(state, y)
-        z = np.where(self.bounded, 0.1 * float(pull @ w[free]), 0.0)
+        z = np.full(self.size, 0.1 * float(pull @ w[free]))
         n = np.linalg.lstsq(self.equal.T, pull + z - self.above.T @ l, rcond=None)[0]
         return Point(w, t, s, r, y, l, z, np.asarray(n, dtype=float), unit), state
 
@@ -224,17 +203,19 @@ class Newton:
         slope, compliance = closest.slope[chosen], closest.compliance[chosen]
         v = information.v[chosen]
         if information.closed_form:  # the two rank-one parts cancel
-            bend, bend_scale = np.zeros_like(v), np.zeros(len(v))
+            bend, bend_scale, twist = np.zeros_like(v), np.zeros(len(v)), np.zeros(len(v))
         else:
             stiffness = (v * v * compliance).sum(axis=1)
             bend = np.where(self.moves, slope * v * compliance, 0.0)
             bend_scale = np.divide(
                 square, stiffness, out=np.zeros_like(v[:, 0]), where=stiffness > 0
             )
+            twist = 2.0 / times
         return State(
             time=times,
             gradient=np.where(self.moves, square[:, None] * closest.gradient[chosen], 0.0),
             curvature=np.where(self.moves, square[:, None] * slope**2 * compliance, 0.0),
+            twist=twist,
             bend=bend,
             bend_scale=bend_scale,
         )
@@ -246,13 +227,9 @@ class Newton:
         s, r = point.t - state.time, program.limit - program.above @ point.w
         return replace(point, s=s, r=r), state
 
-    def _sum_over_edges(self, values: Array) -> Array:
-        sums = np.bincount(self.place.ravel(), values.ravel(), minlength=self.size)
-        return np.asarray(sums, dtype=float)
-
     def pull(self, state: State, y: Array) -> Array:
         """Information that the multipliers on edges ask for, per arm: C_a / w_a^2."""
-        return self._sum_over_edges(y[:, None] * state.gradient)
+        return self.system.pull(state, y)
 
     def gap(self, point: Point) -> float:
         """Sum of all products of slack and multiplier."""
@@ -292,22 +269,12 @@ class Newton:
         return min(_until_zero(*p) for p in primal), min(_until_zero(*p) for p in dual)
 
     def factor(self, point: Point, state: State) -> None:
-        """Set up the system left when slacks and multipliers of inequalities are eliminated.
-
-        Unknowns are the free arms (in units of themselves), t and the equalities.
-        """
-        size, rows, w = self.size, len(self.equal), point.w[self.program.free]
-        stiff = point.y / point.s
-        matrix = np.zeros((size + 1 + rows, size + 1 + rows))
-        matrix[:size, :size] = self._hessian(state, point.y, stiff)
-        matrix[:size, :size] += self.above.T @ ((point.l / point.r)[:, None] * self.above)
-        matrix[np.arange(size), np.arange(size)] += point.z / w
-        matrix[:size, size] = matrix[size, :size] = self.pull(state, stiff)
-        matrix[size, size] = stiff.sum()
-        matrix[:size, size + 1 :] = self.equal.T
-        matrix[size + 1 :, :size] = self.equal
-        self.scale = np.concatenate([w, np.ones(1 + rows)])
-        self.matrix = self.scale[:, None] * matrix * self.scale
+        """Set up the equations at a point."""
+        w = point.w[self.program.free]
+        weights = Weights(
+            edges=point.y, stiff=point.y / point.s, taut=point.l / point.r, arms=point.z / w
+        )
+        self.system.factor(w, state, weights)
 
     def direction(
         self,
@@ -334,49 +301,22 @@ class Newton:
             arms = target - np.clip(d.w * d.z, -trust, trust)
         pull_edges = (edges + point.y * (off.edges - point.s)) / point.s
         pull_rows = (rows + point.l * (off.rows - point.r)) / point.r
-        pull_arms = np.where(self.bounded, arms / w - point.z, 0.0)
-        right = np.concatenate(
-            [
-                self.pull(state, pull_edges) - self.above.T @ pull_rows + pull_arms,
-                [pull_edges.sum() - off.weights],
-                -off.equal,
-            ]
-        )
-        right[: self.size] -= off.slope / w
-        solved = self.scale * np.linalg.solve(self.matrix, self.scale * right)
-        dw, dt = solved[: self.size], float(solved[self.size])
-        change = -(state.gradient * dw[self.place]).sum(axis=1)  # of F_e
-        change_rows = self.above @ dw
+        pull_arms = arms / w - point.z
+        arms_alone = pull_arms - self.above.T @ pull_rows - off.slope / w
+        step = self.system.solve(pull_edges, arms_alone, -off.weights, -off.equal)
+        change = -(state.gradient * step.arms[self.place]).sum(axis=1)  # of F_e
+        change_rows = self.above @ step.arms
         return Point(
-            w=dw,
-            t=dt,
-            s=dt - change - off.edges,
+            w=step.arms,
+            t=step.time,
+            s=step.time - change - off.edges,
             r=-change_rows - off.rows,
-            y=pull_edges + point.y / point.s * (change - dt),
-            l=pull_rows + point.l / point.r * change_rows,
-            z=pull_arms - point.z / w * dw,
-            n=solved[self.size + 1 :],
+            y=step.edges,
+            l=pull_rows + step.rows,
+            z=pull_arms - point.z / w * step.arms,
+            n=step.equal,
             unit=point.unit,
         )
-
-    def _hessian(self, state: State, y: Array, stiff: Array) -> Array:
-        """Lagrangian's Hessian plus what eliminating the edges' slacks adds."""
-        size, width = self.size, self.place.shape[1]
-        steep = stiff if self.information.closed_form else stiff + 2.0 * y / state.time
-        bend = y * state.bend_scale
-        total = np.zeros(size * size)
-        chunk = max(1, CHUNK // max(1, width * width))
-        for i in range(0, len(y), chunk):
-            part = slice(i, i + chunk)
-            g, u = state.gradient[part], state.bend[part]
-            blocks = steep[part, None, None] * (g[:, :, None] * g[:, None, :])
-            if not self.information.closed_form:
-                blocks -= bend[part, None, None] * (u[:, :, None] * u[:, None, :])
-            where = self.place[part, :, None] * size + self.place[part, None, :]
-            total += np.bincount(where.ravel(), blocks.ravel(), minlength=size * size)
-        matrix = total.reshape(size, size)
-        matrix[np.diag_indices(size)] += self._sum_over_edges(y[:, None] * state.curvature)
-        return matrix
 
 
 def _until_zero(x: Array, dx: Array) -> float:

@@ -1,0 +1,250 @@
+"""The linear system of a Newton step, as small as the optimal policy and its rows.
+
+When slacks and multipliers of inequalities are eliminated (newton.py states the program), the
+unknowns are the free arms, t, and the multipliers of equalities.
+
+Edges at a vertex lead from arms of the optimal policy to one other arm each, mostly. Such
+lone arms meet only in rows that couple them; with an unknown for each of these rows they do
+not meet at all, and can be eliminated one by one. What is left does not grow with the
+number of arms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+# Blocks of edge matrices are added up in pieces of at most this many numbers.
+CHUNK = 4_000_000
+
+# Fewer unknowns by less than this would not pay for the trouble.
+WORTHWHILE = 30
+
+# Corrections of a solution by its own residuals: mostly two are enough.
+MAX_CORRECTIONS = 6
+
+
+@dataclass(frozen=True)
+class State:
+    """F_e at an allocation, in units of 1 / unit, with its derivatives on free arms.
+
+    The Hessian of F_e is diag(curvature) + twist g g' - bend_scale u u', with g the gradient
+    and u the bend.
+    """
+
+    time: Array  # F_e
+    gradient: Array  # (E, L): -dF_e / dw_a
+    curvature: Array  # (E, L)
+    twist: Array
+    bend: Array  # (E, L)
+    bend_scale: Array
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Multipliers, and their ratios to slacks, at which the system is set up."""
+
+    edges: Array  # y
+    stiff: Array  # y / s
+    taut: Array  # l / r
+    arms: Array  # z / w
+
+
+@dataclass(frozen=True)
+class Step:
+    """Changes of the free arms, of t, and of the multipliers of equalities, edges and rows."""
+
+    arms: Array
+    time: float
+    equal: Array
+    edges: Array
+    rows: Array
+
+
+class System:
+    """The equations of one program.
+
+    Parameters
+    ----------
+    place : (E, L) array
+        Which free arm an entry of an edge belongs to; any, where `moves` is False.
+    moves : (E, L) array
+    above, equal : arrays
+        Rows over the free arms.
+    """
+
+    def __init__(self, place: Indices, moves: Mask, above: Array, equal: Array) -> None:
+        self._place, self._above, self._equal = place, above, equal
+        self._size = size = above.shape[1]
+        # Of two arms that meet, the one with fewer edges may be alone.
+        rank = np.empty(size, dtype=np.int64)
+        rank[np.argsort(np.bincount(place[moves], minlength=size), kind="stable")] = np.arange(size)
+        ranks = np.where(moves, rank[place], size)
+        meets_lower = moves & (ranks > ranks.min(axis=1, keepdims=True))
+        lone = np.setdiff1d(np.arange(size), place[meets_lower])
+        coupling = np.count_nonzero(above, axis=1) > 1
+        if len(lone) - np.count_nonzero(coupling) < WORTHWHILE:
+            lone, coupling = lone[:0], np.zeros_like(coupling)
+        self._lone, self._shared = lone, np.setdiff1d(np.arange(size), lone)
+        self._coupled, self._apart = np.flatnonzero(coupling), np.flatnonzero(~coupling)
+        # Arms of the other kind come after the last.
+        self._as_shared = np.full(size, len(self._shared))
+        self._as_shared[self._shared] = np.arange(len(self._shared))
+        self._as_lone = np.full(size, len(self._lone))
+        self._as_lone[self._lone] = np.arange(len(self._lone))
+
+    def pull(self, state: State, y: Array) -> Array:
+        """Information that weights on edges ask for, per arm: C_a / w_a^2."""
+        return self._sum_over_edges(y[:, None] * state.gradient)
+
+    def _sum_over_edges(self, values: Array) -> Array:
+        sums = np.bincount(self._place.ravel(), values.ravel(), minlength=self._size)
+        return np.asarray(sums, dtype=float)
+
+    @property
+    def unknowns(self) -> int:
+        """Size of the system that is left when lone arms are eliminated."""
+        return len(self._shared) + 1 + len(self._equal) + len(self._coupled)
+
+    # ------------------------------------------------------------------ setting up
+
+    def factor(self, w: Array, state: State, weights: Weights) -> None:
+        """Set up the equations at an allocation of the free arms, and eliminate the lone ones.
+
+        Arms are in units of themselves; the unknowns of coupling rows in units that make
+        their own coefficient -1.
+        """
+        shared, lone = self._shared, self._lone
+        within, across, own = self._hessian(state, weights)
+        apart, taut = self._above[self._apart], weights.taut[self._apart]
+        within += apart[:, shared].T @ (taut[:, None] * apart[:, shared])
+        own += taut @ apart[:, lone] ** 2
+        within[np.diag_indices(len(shared))] += weights.arms[shared]
+        own += weights.arms[lone]
+        coupled = np.sqrt(weights.taut[self._coupled])[:, None] * self._above[self._coupled]
+        border = np.vstack([self.pull(state, weights.stiff), self._equal, coupled]) * w
+        count, total = len(shared), len(shared) + len(border)
+        core = np.zeros((total, total))
+        core[:count, :count] = w[shared, None] * within * w[shared]
+        core[:count, count:] = border[:, shared].T
+        core[count:, :count] = border[:, shared]
+        core[count, count] = weights.stiff.sum()
+        tail = np.arange(total - len(coupled), total)
+        core[tail, tail] = -1.0
+        self._meets = np.vstack([w[shared, None] * across * w[lone], border[:, lone]])
+        self._own = own * w[lone] ** 2
+        self._core = core - (self._meets / self._own) @ self._meets.T
+        self._w, self._state, self._weights = w, state, weights
+
+    def _hessian(self, state: State, weights: Weights) -> tuple[Array, Array, Array]:
+        """Lagrangian's Hessian plus what eliminating the edges' slacks adds.
+
+        Among shared arms, between them and lone ones, and of each lone arm with itself.
+        """
+        twist = weights.stiff + weights.edges * state.twist
+        bend = weights.edges * state.bend_scale
+        within = np.zeros((len(self._shared), len(self._shared)))
+        across = np.zeros((len(self._shared), len(self._lone)))
+        width = self._place.shape[1]
+        chunk = max(1, CHUNK // max(1, width * width))
+        for i in range(0, len(twist), chunk):
+            part = slice(i, i + chunk)
+            g, u, place = state.gradient[part], state.bend[part], self._place[part]
+            blocks = twist[part, None, None] * (g[:, :, None] * g[:, None, :])
+            blocks -= bend[part, None, None] * (u[:, :, None] * u[:, None, :])
+            rows = np.broadcast_to(self._as_shared[place][:, :, None], blocks.shape)
+            shared = np.broadcast_to(self._as_shared[place][:, None, :], blocks.shape)
+            lone = np.broadcast_to(self._as_lone[place][:, None, :], blocks.shape)
+            within += _scattered(rows, shared, blocks, within.shape)
+            across += _scattered(rows, lone, blocks, across.shape)
+        curvature = self._sum_over_edges(weights.edges[:, None] * state.curvature)
+        own = self._sum_over_edges(
+            twist[:, None] * state.gradient**2 - bend[:, None] * state.bend**2
+        )
+        within[np.diag_indices(len(within))] += curvature[self._shared]
+        return within, across, (curvature + own)[self._lone]
+
+    # ------------------------------------------------------------------ solving
+
+    def solve(self, edges: Array, arms: Array, time: float, equal: Array) -> Step:
+        """The step for given right-hand sides.
+
+        Those of arms and of t contain what `edges` pulls, besides `arms` and `time`.
+        """
+        size, weights = self._size, self._weights
+        pulled = self._w * (self.pull(self._state, edges) + arms)
+        right = np.concatenate([pulled, [edges.sum() + time], equal, np.zeros(len(self._coupled))])
+        solved = self._corrected(right) if len(self._lone) else self._solved(right)
+        change, dt, end = self._w * solved[:size], float(solved[size]), size + 1 + len(equal)
+        slopes = (self._state.gradient * change[self._place]).sum(axis=1)
+        # Where rows are taut, the product would magnify errors of a step that hardly moves them.
+        rows = weights.taut * (self._above @ change)
+        rows[self._coupled] = np.sqrt(weights.taut[self._coupled]) * solved[end:]
+        return Step(
+            arms=change,
+            time=dt,
+            equal=solved[size + 1 : end],
+            edges=edges - weights.stiff * (slopes + dt),
+            rows=rows,
+        )
+
+    def _corrected(self, right: Array) -> Array:
+        """The solution, corrected as long as that helps.
+
+        Arms that little holds in place have tiny pivots, and eliminating them costs digits
+        that their equations still know.
+        """
+        solved = self._solved(right)
+        off = right - self._applied(solved)
+        for _ in range(MAX_CORRECTIONS):
+            better = solved + self._solved(off)
+            left = right - self._applied(better)
+            if not np.abs(left).max() < 0.5 * np.abs(off).max():
+                break
+            solved, off = better, left
+        return solved
+
+    def _solved(self, right: Array) -> Array:
+        shared, lone, size, count = self._shared, self._lone, self._size, len(self._shared)
+        few = np.concatenate([right[shared], right[size:]])
+        few = np.linalg.solve(self._core, few - self._meets @ (right[lone] / self._own))
+        solved = np.empty(len(right))
+        solved[shared], solved[size:] = few[:count], few[count:]
+        solved[lone] = (right[lone] - few @ self._meets) / self._own
+        return solved
+
+    def _applied(self, x: Array) -> Array:
+        """The left-hand sides, from the equations as they were before anything was eliminated."""
+        state, weights, w = self._state, self._weights, self._w
+        end = self._size + 1 + len(self._equal)
+        arms, t, equal, rows = np.split(x, [self._size, self._size + 1, end])
+        arms = w * arms
+        entries = arms[self._place]
+        slope = (state.gradient * entries).sum(axis=1)
+        bent = (state.bend * entries).sum(axis=1)
+        pushed = weights.stiff * (slope + t)
+        along = pushed + weights.edges * state.twist * slope
+        forces = along[:, None] * state.gradient
+        forces -= (weights.edges * state.bend_scale * bent)[:, None] * state.bend
+        forces += weights.edges[:, None] * state.curvature * entries
+        apart, taut = self._above[self._apart], weights.taut[self._apart]
+        coupled = np.sqrt(weights.taut[self._coupled])[:, None] * self._above[self._coupled]
+        total = self._sum_over_edges(forces) + weights.arms * arms
+        total += apart.T @ (taut * (apart @ arms)) + self._equal.T @ equal + coupled.T @ rows
+        return np.concatenate(
+            [w * total, [pushed.sum()], self._equal @ arms, coupled @ arms - rows]
+        )
+
+
+def _scattered(rows: Indices, columns: Indices, values: Array, shape: tuple[int, int]) -> Array:
+    """A matrix of sums; what lies one beyond its last row or column is left out."""
+    height, width = shape
+    where = (rows * (width + 1) + columns).ravel()
+    sums = np.bincount(where, values.ravel(), minlength=(height + 1) * (width + 1))
+    return np.asarray(sums.reshape(height + 1, width + 1)[:height, :width], dtype=float)
