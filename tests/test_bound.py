@@ -14,6 +14,7 @@ import simplexplore as sx
 from contract import BOUND_KEYS, SCENARIO_KEYS
 from simplexplore import bound as bound_module
 from simplexplore.bound import SCENARIOS, binary_kl, lower_bound
+from simplexplore.constraints import Constraint
 from simplexplore.errors import (
     InfeasibleError,
     MeansError,
@@ -371,6 +372,17 @@ def test_nothing_uncertified_is_called_a_bound(monkeypatch):
     monkeypatch.setattr(bound_module, "WORST_GAP", -1.0)
     with pytest.raises(NotConvergedError, match="could not be certified: the solver reached 8 "):
         lower_bound(Problem(2), [1.0, 0.0])
+
+
+def test_a_set_thinner_than_rounding_is_said_to_be_so():
+    # An equality written as two inequalities, whose limits then differ in their last digit.
+    row = np.random.default_rng(0).normal(size=10)
+    limit = float(row.mean())
+    problem = Problem(10, ([row, -row], [np.nextafter(limit, 1.0), -limit]))
+    with pytest.raises(NotConvergedError, match=r"no wider than rounding.* write it as one"):
+        lower_bound(problem, np.linspace(0.0, 1.0, 10))
+    equality = Problem(10, [Constraint("mean", row, limit, limit)])
+    assert lower_bound(equality, np.linspace(0.0, 1.0, 10)).characteristic_time > 0
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,12 @@ class AllocationSet:
     inside: Array
     arms: Mask
 
+    @property
+    def width(self) -> float:
+        """How far the allocation inside keeps from every inequality."""
+        rows = self.limit - self.above @ self.inside
+        return float(min(rows.min(initial=1.0), self.inside[self.arms].min()))
+
     @classmethod
     def simplex(cls, size: int) -> AllocationSet:
         """All allocations."""

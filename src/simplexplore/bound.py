@@ -29,6 +29,9 @@ Array = npt.NDArray[np.float64]
 # Nothing is called a bound that is not certified to at least this.
 WORST_GAP = 1e-2
 
+# Sets of policies narrower than this are lost in rounding.
+THIN = 1e-12
+
 
 def binary_kl(delta: float) -> float:
     """kl(delta, 1 - delta): what one bit of confidence costs in information.
@@ -432,7 +435,16 @@ def _scenario(
             unique=False,
         )
     information = Information(edges, gaps, mu, problem.rewards)
-    best = _certified(optimal_allocation(information, allowed))
+    try:
+        best = _certified(optimal_allocation(information, allowed))
+    except (NotConvergedError, FloatingPointError):
+        if allowed.width < THIN:
+            raise NotConvergedError(
+                "the constraints leave a set of policies no wider than rounding errors: the policy "
+                f"deepest inside keeps only {max(allowed.width, 0.0):.0e} from them. Where an "
+                "equality is meant, write it as one ('==', or equal limits on both sides)."
+            ) from None
+        raise
     closest = information.closest(best.w)
     binding = np.flatnonzero(closest.value <= closest.value.min() * (1 + 1e-6))
     binding = binding[np.argsort(-best.multipliers[binding], kind="stable")]
