@@ -6,6 +6,7 @@ Random problems come from fixed seeds; nothing here is random from run to run.
 import functools
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -215,6 +216,25 @@ def check_feasible(problem, scenario, w):
     assert (above @ w - limit).max(initial=0.0) <= 1e-9
     assert np.abs(equal @ w - total).max() <= 1e-9
     assert w.min() >= 0
+
+
+@pytest.mark.parametrize("method", ["_solve_fast", "_solve_surely"])
+def test_no_method_is_trusted_to_stay_inside(method, monkeypatch):
+    stray = getattr(interior, method)
+
+    def too_much(*arguments):
+        point = stray(*arguments)
+        return replace(point, w=1.01 * point.w)
+
+    def nothing(newton, start, *_):
+        return newton.cold_start(start, 1.0)[0]
+
+    for name in ("_solve_by_weights", "_solve_fast", "_solve_surely"):
+        monkeypatch.setattr(interior, name, too_much if name == method else nothing)
+    monkeypatch.setattr(bound_module, "WORST_GAP", math.inf)
+    problem = Problem(5, ["a1 + a2 <= 0.5", "a3 <= 0.4"])
+    for scenario, found in lower_bound(problem, [1.0, 0.8, 0.5, 0.4, 0.3]).scenarios.items():
+        check_feasible(problem, scenario, found.allocation)
 
 
 @pytest.mark.parametrize(("name", "domain"), FAMILIES)

@@ -71,28 +71,25 @@ def certified_gap(information: Information, program: Program, point: Point) -> f
 
 def solve(information: Information, program: Program, inside: Array) -> Point:
     """The best feasible point that any of the methods finds, from one strictly inside."""
-    newton = Newton(information, program)
+    newton, rounding = Newton(information, program), information.rounding()
 
     def certified(point: Point) -> tuple[float, Point]:
+        point = replace(point, w=program.made_feasible(point.w, inside))
         return certified_gap(information, program, point), point
 
     best = (np.inf, newton.cold_start(inside, 1.0)[0])
     if program.is_simplex and information.closed_form:  # then it hardly ever fails
         best = certified(_solve_by_weights(newton, inside))
-        if best[0] <= GOOD_GAP:
-            return best[1]
-    fast = _solve_fast(newton, inside)
-    fast = replace(fast, w=program.made_feasible(fast.w, inside))
-    best = min(best, certified(fast), key=_gap)
-    if best[0] <= GOOD_GAP:
+    if best[0] > GOOD_GAP + rounding:
+        best = min(best, certified(_solve_fast(newton, inside)), key=_gap)
+    if best[0] <= GOOD_GAP + rounding:
         return best[1]
     for far in (0.01, 1.0) if best[0] < 0.1 else (1.0,):
         start = (1.0 - far) * best[1].w + far * inside
         if not program.is_inside(start):
             break
-        sure = _solve_surely(newton, start, far)
-        best = min(best, certified(sure), key=_gap)
-        if best[0] <= PROMISED_GAP:
+        best = min(best, certified(_solve_surely(newton, start, far)), key=_gap)
+        if best[0] <= PROMISED_GAP + rounding:
             break
     return best[1]
 
@@ -132,7 +129,7 @@ def _solve_by_weights(newton: Newton, start: Array) -> Point:
 
 def _solve_fast(newton: Newton, start: Array) -> Point:
     """Predictor-corrector steps that need not be feasible on the way."""
-    free = newton.program.free
+    free, goal = newton.program.free, max(TARGET_GAP, newton.information.rounding())
     point, state = newton.warm_start(start)
     best, last, idle, blocked = (np.inf, point), np.inf, 0, False
     for _ in range(MAX_STEPS):
@@ -140,9 +137,9 @@ def _solve_fast(newton: Newton, start: Array) -> Point:
         gap, distance = off.gap, off.distance(point)
         if distance < best[0]:
             best = distance, point
-        idle = 0 if gap > TARGET_GAP * point.t or distance < 0.7 * last else idle + 1
+        idle = 0 if gap > goal * point.t or distance < 0.7 * last else idle + 1
         last = distance
-        if distance < TARGET_GAP or idle > PATIENCE:
+        if distance < goal or idle > PATIENCE:
             break
         try:
             newton.factor(point, state)
@@ -157,7 +154,7 @@ def _solve_fast(newton: Newton, start: Array) -> Point:
         target = mu if blocked else min(0.8, (reached / gap) ** 2) * mu
         if distance > AHEAD * gap / point.t:
             target = max(target, 0.5 * mu)
-        target = max(target, 0.3 * TARGET_GAP * point.t / newton.count)
+        target = max(target, 0.3 * goal * point.t / newton.count)
         trust = 0.0 if blocked else 5.0 * mu
         step = newton.direction(point, state, off, target, (step, trust))
         primal, dual = newton.longest(point, step)
@@ -182,7 +179,7 @@ def _solve_surely(newton: Newton, start: Array, far: float) -> Point:
     mu = far * point.t / newton.count
     best: tuple[float, Point] = (np.inf, point)
     lost, reduction = True, 0.1
-    for _ in range(4 * MAX_STEPS):
+    for _ in range(2 * MAX_STEPS):
         if lost:
             point = replace(point, y=mu / point.s, l=mu / point.r, z=mu / point.w[free])
         off = newton.residuals(point, state)
