@@ -36,12 +36,12 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(774.387), number(0.15), number(1234567.8), number(float("inf"))
-    ('774.4', '0.15', '1,234,568', 'infinite')
+    >>> number(774.387), number(0.15), number(1234567.8), number(1.5e11), number(float("inf"))
+    ('774.4', '0.15', '1,234,568', '1.5e+11', 'infinite')
     """
     if math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
-    if abs(value) >= 1e15:
+    if abs(value) >= 1e10:  # longer ones would not fit into columns
         return f"{value:.4g}"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
