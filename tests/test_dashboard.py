@@ -161,6 +161,19 @@ def test_a_study_from_the_form(page, served, store):
     expect(page.get_by_role("alert")).to_contain_text("there is a study 'tastings'")
 
 
+def test_no_study_before_samplers_are_known(page, served):
+    held = []
+    page.route("**/v1/setup", lambda route: held.append(route))  # noqa: PLW0108
+    page.goto(f"{served}/new")
+    page.get_by_label("Name of the study").fill("too soon")
+    button = page.get_by_role("button", name="Start the study")
+    expect(button).to_be_disabled()
+    held.pop().continue_()
+    expect(button).to_be_enabled()
+    expect(page.get_by_label("Sampler")).to_have_value("ctns")
+    expect(page.get_by_label("Threshold")).to_have_value("mixture")
+
+
 def test_remarks_and_extensions(page, served, store):
     study = Study.create(store, "mix", star(delta=0.1))
     page.goto(f"{served}/studies/mix")

@@ -591,7 +591,8 @@ async function showForm() {
   const name = el("input", { id: "name", required: true, maxlength: 200, autocomplete: "off" });
   const sampler = el("select", { id: "sampler" }), threshold = el("select", { id: "threshold" });
   const expiry = el("input", { id: "expiry", type: "number", min: "0", step: "any", value: "24" });
-  const start = el("button", { type: "submit", class: "first" }, "Start the study");
+  // Until the samplers are known there is nothing to start with.
+  const start = el("button", { type: "submit", class: "first", disabled: true }, "Start the study");
   const trouble = el("div");
   let key = newKey(), timer = 0, round = 0;
 
@@ -672,6 +673,7 @@ async function showForm() {
   threshold.append(...setup.thresholds.map((one) => el("option", { value: one }, one)));
   sampler.value = "ctns";
   threshold.value = "mixture";
+  start.disabled = false;
   await check();
 }
 
