@@ -110,6 +110,15 @@ def test_words_of_the_picture():
     assert "at least 774.4 samples" in words
 
 
+@pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-4, 3e-5, 1e-6])
+def test_long_numbers_keep_their_digits(gap):
+    figure = bound_figure(sx.lower_bound(sx.Problem(2), [1.0, 1.0 - gap]))
+    words = [text.get_text() for text in texts(figure)]
+    needed = [w for w in words if w.startswith("at least")]
+    assert len(needed) == 2
+    assert not any("…" in w for w in needed)
+
+
 def test_edges_that_decide_are_dark():
     bound = sx.lower_bound(example("meal"))
     lines = panels(bound_figure(bound))["edges"].lines

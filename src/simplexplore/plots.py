@@ -207,7 +207,8 @@ def _samples_needed(scenario: ScenarioBound) -> str:
         return "a tie: never enough"
     if scenario.characteristic_time == 0:
         return "no samples needed"
-    return f"at least {number(scenario.lower_bound)} samples"
+    needed = f"at least {number(scenario.lower_bound)}"
+    return f"{needed} samples" if scenario.lower_bound < 1e7 else needed  # digits go before words
 
 
 def _draw_constraints(
