@@ -141,13 +141,12 @@ class Newton:
         self.program = program
         place = np.full(information.size, -1)
         place[program.free] = np.arange(len(program.free))
-        self.place = place[information.index[program.edges]]
-        self.moves = information.used[program.edges] & (self.place >= 0)
-        self.place = np.where(self.moves, self.place, 0)
+        place = place[information.index[program.edges]]
+        self.moves = information.used[program.edges] & (place >= 0)
         self.size = len(program.free)
         self.above = program.above[:, program.free]
         self.equal = program.equal[:, program.free]
-        self.system = System(self.place, self.moves, self.above, self.equal)
+        self.system = System(np.where(self.moves, place, 0), self.moves, self.above, self.equal)
         self.count = len(program.edges) + len(program.limit) + self.size
 
     # ------------------------------------------------------------------ starting points
@@ -304,13 +303,11 @@ class Newton:
         pull_arms = arms / w - point.z
         arms_alone = pull_arms - self.above.T @ pull_rows - off.slope / w
         step = self.system.solve(pull_edges, arms_alone, -off.weights, -off.equal)
-        change = -(state.gradient * step.arms[self.place]).sum(axis=1)  # of F_e
-        change_rows = self.above @ step.arms
         return Point(
             w=step.arms,
             t=step.time,
-            s=step.time - change - off.edges,
-            r=-change_rows - off.rows,
+            s=step.time - step.times - off.edges,
+            r=-step.use - off.rows,
             y=step.edges,
             l=pull_rows + step.rows,
             z=pull_arms - point.z / w * step.arms,

@@ -58,13 +58,15 @@ class Weights:
 
 @dataclass(frozen=True)
 class Step:
-    """Changes of the free arms, of t, and of the multipliers of equalities, edges and rows."""
+    """Changes of the free arms and of t, and what they bring about."""
 
     arms: Array
     time: float
-    equal: Array
-    edges: Array
+    times: Array  # of F_e, to first order
+    use: Array  # of rows
+    edges: Array  # multipliers, as below
     rows: Array
+    equal: Array
 
 
 class System:
@@ -93,6 +95,7 @@ class System:
             lone, coupling = lone[:0], np.zeros_like(coupling)
         self._lone, self._shared = lone, np.setdiff1d(np.arange(size), lone)
         self._coupled, self._apart = np.flatnonzero(coupling), np.flatnonzero(~coupling)
+        self._coupled_rows, self._apart_rows = above[self._coupled], above[self._apart]
         # Arms of the other kind come after the last.
         self._as_shared = np.full(size, len(self._shared))
         self._as_shared[self._shared] = np.arange(len(self._shared))
@@ -122,12 +125,12 @@ class System:
         """
         shared, lone = self._shared, self._lone
         within, across, own = self._hessian(state, weights)
-        apart, taut = self._above[self._apart], weights.taut[self._apart]
+        apart, taut = self._apart_rows, weights.taut[self._apart]
         within += apart[:, shared].T @ (taut[:, None] * apart[:, shared])
         own += taut @ apart[:, lone] ** 2
         within[np.diag_indices(len(shared))] += weights.arms[shared]
         own += weights.arms[lone]
-        coupled = np.sqrt(weights.taut[self._coupled])[:, None] * self._above[self._coupled]
+        coupled = np.sqrt(weights.taut[self._coupled])[:, None] * self._coupled_rows
         border = np.vstack([self.pull(state, weights.stiff), self._equal, coupled]) * w
         count, total = len(shared), len(shared) + len(border)
         core = np.zeros((total, total))
@@ -140,7 +143,7 @@ class System:
         self._meets = np.vstack([w[shared, None] * across * w[lone], border[:, lone]])
         self._own = own * w[lone] ** 2
         self._core = core - (self._meets / self._own) @ self._meets.T
-        self._w, self._state, self._weights = w, state, weights
+        self._w, self._state, self._weights, self._scaled_rows = w, state, weights, coupled
 
     def _hessian(self, state: State, weights: Weights) -> tuple[Array, Array, Array]:
         """Lagrangian's Hessian plus what eliminating the edges' slacks adds.
@@ -182,16 +185,19 @@ class System:
         right = np.concatenate([pulled, [edges.sum() + time], equal, np.zeros(len(self._coupled))])
         solved = self._corrected(right) if len(self._lone) else self._solved(right)
         change, dt, end = self._w * solved[:size], float(solved[size]), size + 1 + len(equal)
-        slopes = (self._state.gradient * change[self._place]).sum(axis=1)
+        times = -(self._state.gradient * change[self._place]).sum(axis=1)
+        use = self._above @ change
         # Where rows are taut, the product would magnify errors of a step that hardly moves them.
-        rows = weights.taut * (self._above @ change)
+        rows = weights.taut * use
         rows[self._coupled] = np.sqrt(weights.taut[self._coupled]) * solved[end:]
         return Step(
             arms=change,
             time=dt,
-            equal=solved[size + 1 : end],
-            edges=edges - weights.stiff * (slopes + dt),
+            times=times,
+            use=use,
+            edges=edges + weights.stiff * (times - dt),
             rows=rows,
+            equal=solved[size + 1 : end],
         )
 
     def _corrected(self, right: Array) -> Array:
@@ -233,8 +239,7 @@ class System:
         forces = along[:, None] * state.gradient
         forces -= (weights.edges * state.bend_scale * bent)[:, None] * state.bend
         forces += weights.edges[:, None] * state.curvature * entries
-        apart, taut = self._above[self._apart], weights.taut[self._apart]
-        coupled = np.sqrt(weights.taut[self._coupled])[:, None] * self._above[self._coupled]
+        apart, taut, coupled = self._apart_rows, weights.taut[self._apart], self._scaled_rows
         total = self._sum_over_edges(forces) + weights.arms * arms
         total += apart.T @ (taut * (apart @ arms)) + self._equal.T @ equal + coupled.T @ rows
         return np.concatenate(
