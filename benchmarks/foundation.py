@@ -36,7 +36,7 @@ import numpy as np
 import scipy
 
 import simplexplore as sx
-from simplexplore.geometry import Polytope
+from simplexplore.geometry.polytope import Polytope
 
 MOVIES = ROOT / "examples" / "movies.toml"
 
@@ -209,7 +209,7 @@ def import_time(repeats: int) -> Row:
 
 
 def command_time(repeats: int) -> Row:
-    command = [sys.executable, "-m", "simplexplore.cli", "bound", str(MOVIES)]
+    command = [sys.executable, "-m", "simplexplore.cli.app", "bound", str(MOVIES)]
     installed = Path(sys.executable).parent / "simplexplore"
     if installed.exists():
         command = [str(installed), "bound", str(MOVIES)]

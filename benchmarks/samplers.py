@@ -35,10 +35,10 @@ import numba
 import numpy as np
 
 import simplexplore as sx
-from simplexplore.engine import Engine, Plan, streams
-from simplexplore.families import Bernoulli, Gaussian
+from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.stopping import find_threshold
+from simplexplore.problem.families import Bernoulli, Gaussian
 from simplexplore.samplers import find_sampler
-from simplexplore.stopping import find_threshold
 
 TRUTH = json.loads((ROOT / "tests" / "data" / "truth.json").read_text())
 SCENARIOS = ("end-of-time", "anytime")
@@ -153,8 +153,8 @@ def compile_times() -> None:
     text = (
         "import sys, time\n"
         "import numpy, scipy.special, simplexplore\n"
-        "from simplexplore.runner import simulate\n"
-        "from simplexplore.engine import Engine\n"
+        "from simplexplore.simulation.simulate import simulate\n"
+        "from simplexplore.exploration.engine import Engine\n"
         "import numba\n"
         "sys.path.insert(0, {here!r})\n"
         "import samplers\n"

@@ -25,10 +25,10 @@ import numpy as np
 from samplers import instance
 
 import simplexplore as sx
-from simplexplore.engine import Engine, Plan, streams
+from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import ASKED, TOLD
 from simplexplore.samplers import find_sampler
-from simplexplore.stopping import find_threshold
 
 KNOWN = {
     "exp2": {1: "1883", 32: "1955/1982", 128: "2163/2279", 512: "2723/3160"},

@@ -33,8 +33,8 @@ import sqlalchemy as sa
 import postgres
 import simplexplore as sx
 import workers
-from simplexplore import ledger
-from simplexplore.store import Store
+from simplexplore.study import replica as ledger
+from simplexplore.study.store import Store
 
 
 class Team:

@@ -67,7 +67,8 @@ def grow(study: sx.Study, total: int) -> None:
 def opening(url: str, name: str) -> tuple[float, float, float]:
     """Seconds to open a study and ask once, in a fresh process, and its peak memory in MiB."""
     code = (
-        "import time, simplexplore as sx, simplexplore.study, simplexplore.engine\n"
+        "import time, simplexplore as sx, simplexplore.exploration.engine\n"
+        "import simplexplore.study.study\n"
         "start = time.perf_counter()\n"
         f"study = sx.Study.open({url!r}, {name!r})\n"
         "study.ask()\n"

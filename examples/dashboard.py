@@ -23,7 +23,7 @@ STUDY = "tastings"
 
 def start(store: str) -> tuple[subprocess.Popen[str], str]:
     """Serve a store in a process of its own, at an address that is free."""
-    command = [sys.executable, "-c", "from simplexplore.cli import main; main()", "serve"]
+    command = [sys.executable, "-c", "from simplexplore.cli.app import main; main()", "serve"]
     server = subprocess.Popen(
         [*command, "--store", store, "--port", "0", "--json"],
         stdout=subprocess.PIPE,

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import simplexplore as sx
-from simplexplore.store import Store
+from simplexplore.study.store import Store
 
 PROBLEM = Path(__file__).parent / "meal.toml"
 HOUR, DAY = 3600.0, 86_400.0

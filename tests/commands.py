@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from simplexplore import cli
+from simplexplore.cli import app as cli
 
 
 def run(*args, code=0):

@@ -21,7 +21,7 @@ class Process:
         with self._log.open("ab") as file:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-c", "from simplexplore.cli import main; main()"),
+                    *(sys.executable, "-c", "from simplexplore.cli.app import main; main()"),
                     *("serve", "--store", str(url), "--port", str(port), "--json", *options),
                 ],
                 stdout=subprocess.PIPE,

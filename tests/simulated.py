@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 import simplexplore as sx
-from simplexplore.engine import Plan
-from simplexplore.results import Results
+from simplexplore.exploration.engine import Plan
+from simplexplore.exploration.stopping import find_threshold
 from simplexplore.samplers import find_sampler
-from simplexplore.stopping import find_threshold
+from simplexplore.simulation.results import Results
 
 # What the summary of a result holds, and no less.
 RESULT_KEYS = {

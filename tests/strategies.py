@@ -15,9 +15,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from reference import Rewards, Row, Side, dot, sides
-from simplexplore.constraints import Constraint
-from simplexplore.families import Bernoulli, Bounded, Family, Gaussian, Poisson
-from simplexplore.problem import Problem
+from simplexplore.problem.constraint import Constraint
+from simplexplore.problem.families import Bernoulli, Bounded, Family, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
 
 COEFFICIENTS = [
     Fraction(x) for x in (0, 0, 0, 1, 1, -1, 2, -2, 3, "1/2", "-1/2", "3/2", "1/3", "-2/3")

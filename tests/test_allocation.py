@@ -14,13 +14,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reference import best_arm_time, conic_time, gaussian_lower_time, time_between
-from simplexplore import bound as bound_module
-from simplexplore import interior
-from simplexplore.bound import SCENARIOS, lower_bound
-from simplexplore.constraints import Constraint
+from simplexplore.bound import bound as bound_module
+from simplexplore.bound import solver as interior
+from simplexplore.bound.bound import SCENARIOS, lower_bound
 from simplexplore.errors import NotConvergedError
-from simplexplore.families import Bernoulli, Gaussian
-from simplexplore.problem import Problem
+from simplexplore.problem.constraint import Constraint
+from simplexplore.problem.families import Bernoulli, Gaussian
+from simplexplore.problem.problem import Problem
 from strategies import CASES, System, case, distinct_means, factors, rows_of, systems
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=40)

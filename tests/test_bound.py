@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import simplexplore as sx
 from contract import BOUND_KEYS, SCENARIO_KEYS
-from simplexplore import bound as bound_module
-from simplexplore.bound import SCENARIOS, binary_kl, lower_bound
-from simplexplore.constraints import Constraint
+from simplexplore.bound import bound as bound_module
+from simplexplore.bound.bound import SCENARIOS, binary_kl, lower_bound
 from simplexplore.errors import (
     InfeasibleError,
     MeansError,
@@ -22,9 +21,10 @@ from simplexplore.errors import (
     ProblemError,
     SettingError,
 )
-from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.geometry import Polytope
-from simplexplore.problem import Problem
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.constraint import Constraint
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
 from strategies import CASES, case, distinct_means, exact_means, systems
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=60)

@@ -12,7 +12,7 @@ import pytest
 import simplexplore as sx
 from commands import run
 from contract import BOUND_KEYS, SCENARIO_KEYS
-from simplexplore import cli
+from simplexplore.cli import app as cli
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 STAR = str(EXAMPLES / "star.toml")
@@ -101,7 +101,7 @@ def test_interrupt(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("simplexplore.bound.lower_bound", interrupted)
+    monkeypatch.setattr("simplexplore.bound.bound.lower_bound", interrupted)
     result = run("bound", STAR, code=130)
     assert result.stdout == ""
     assert result.stderr == "Interrupted.\n"
@@ -335,7 +335,7 @@ def test_bad_plot_paths_are_refused_before_any_work(tmp_path, monkeypatch, name,
     def never(*_):
         raise AssertionError("computed although the picture cannot be written")
 
-    monkeypatch.setattr("simplexplore.bound.lower_bound", never)
+    monkeypatch.setattr("simplexplore.bound.bound.lower_bound", never)
     (tmp_path / "folder.png").mkdir()
     assert message in refuse("bound", STAR, "--plot", tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]

@@ -17,13 +17,13 @@ import pytest
 import simplexplore as sx
 import workers
 from servers import Process, Thread
-from simplexplore import client as clients
-from simplexplore import wire
-from simplexplore.client import RemoteStudy
+from simplexplore import protocol as wire
+from simplexplore.client import remote_study as clients
+from simplexplore.client.remote_study import RemoteStudy
 from simplexplore.errors import SimplexploreError
 from simplexplore.service.tokens import create_token
-from simplexplore.store import Store
-from simplexplore.study import Study
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
 from workers import MEANS, star
 
 

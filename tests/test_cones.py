@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import cone_rays
-from simplexplore import cones
-from simplexplore.cones import extreme_rays
 from simplexplore.errors import TooLargeError
+from simplexplore.geometry import cones
+from simplexplore.geometry.cones import extreme_rays
 
 
 def scaled(rays, size):

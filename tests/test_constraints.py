@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplexplore.constraints import Constraint, format_constraint
 from simplexplore.errors import ConstraintError
-from simplexplore.parsing import parse_constraint
-from simplexplore.spelling import listed, nearest, pointed
+from simplexplore.problem.constraint import Constraint, format_constraint
+from simplexplore.problem.language import parse_constraint
+from simplexplore.problem.spelling import listed, nearest, pointed
 
 INF = math.inf
 ARMS = ["a", "b", "c", "The Net", "e3"]

@@ -11,8 +11,8 @@ import browser as chromium
 import simplexplore as sx
 from servers import Thread
 from simplexplore.service.tokens import create_token
-from simplexplore.store import Store
-from simplexplore.study import Study
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
 from workers import MEANS, star
 
 DESKTOP = {"width": 1200, "height": 900}

@@ -10,17 +10,17 @@ from typer.testing import CliRunner
 
 import simplexplore as sx
 from reference import Rewards, conic_time, sides, vertices
-from simplexplore.answers import Answers
-from simplexplore.bound import SCENARIOS
-from simplexplore.catalog import instance
-from simplexplore.cli import app
-from simplexplore.engine import Engine, Plan, streams
-from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.geometry import Polytope
+from simplexplore.bound.bound import SCENARIOS
+from simplexplore.cli.app import app
+from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.stopping import find_threshold
+from simplexplore.geometry.answers import Answers
+from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels.records import VERTEX
-from simplexplore.problem import Problem
+from simplexplore.problem.catalog import instance
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
 from simplexplore.samplers import find_sampler
-from simplexplore.stopping import find_threshold
 from twins import STOP, AnswerTwin
 
 ROWS = [((1, 1, 0, 0), Fraction(3, 5)), ((0, 1, 2, 0), Fraction(1))]
@@ -175,8 +175,8 @@ def test_many_vertices_give_a_bracket(family, monkeypatch):
     if family == "bounded":
         mu, epsilon = 4 * mu - 1, 4 * epsilon
     exact = sx.lower_bound(problem(family), mu, epsilon=epsilon)
-    monkeypatch.setattr("simplexplore.answers.MAX_VERTICES", 4)
-    monkeypatch.setattr("simplexplore.answers.RANKED", 4)
+    monkeypatch.setattr("simplexplore.geometry.answers.MAX_VERTICES", 4)
+    monkeypatch.setattr("simplexplore.geometry.answers.RANKED", 4)
     bound = sx.lower_bound(problem(family), mu, epsilon=epsilon)
     close = 1e-6 if family == "gaussian" else 2e-3
     for scenario in SCENARIOS:
@@ -300,8 +300,8 @@ def test_all_samplers_run(sampler):
 
 
 def test_explorer_and_study_give_the_simulated_run(tmp_path):
-    from simplexplore.store import Store
-    from simplexplore.study import Study
+    from simplexplore.study.store import Store
+    from simplexplore.study.study import Study
 
     given = problem(means=[0.5, 0.5, 0.4, 0.3], epsilon=0.3)
     results = sx.simulate(given, sampler="top-two", runs=1, seed=4, threshold="mixture")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplexplore.exact import adjugate, dot, integer_row
+from simplexplore.geometry.integers import adjugate, dot, integer_row
 
 
 def matrices(size, entries):

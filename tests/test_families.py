@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from simplexplore.errors import MeansError, ProblemError
-from simplexplore.families import FAMILIES, Bernoulli, Bounded, Family, Gaussian, Poisson
+from simplexplore.problem.families import FAMILIES, Bernoulli, Bounded, Family, Gaussian, Poisson
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=200)
 

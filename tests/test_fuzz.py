@@ -10,7 +10,7 @@ from schemathesis.checks import (
 )
 
 from servers import Thread
-from simplexplore.study import Study
+from simplexplore.study.study import Study
 from workers import star
 
 CHECKS = [

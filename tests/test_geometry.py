@@ -18,12 +18,12 @@ from reference import (
     step_length,
     vertices,
 )
-from simplexplore import geometry
-from simplexplore.constraints import Constraint
 from simplexplore.errors import InfeasibleError
-from simplexplore.geometry import Polytope
-from simplexplore.problem import Problem
-from simplexplore.rational import rational
+from simplexplore.geometry import polytope as geometry
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.constraint import Constraint
+from simplexplore.problem.problem import Problem
+from simplexplore.problem.rational import rational
 from strategies import System, exact_means, factors, rows_of, systems
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=100)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from reference import information_across
+from simplexplore.bound.information import Information
 from simplexplore.errors import NotConvergedError
-from simplexplore.families import Bernoulli, Gaussian, Poisson
-from simplexplore.geometry import Polytope
-from simplexplore.information import Information
-from simplexplore.problem import Problem
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
 from strategies import CASES, case
 
 FAMILIES = [
@@ -187,7 +187,7 @@ def test_covered_arms():
 
 
 def test_hopeless_numbers_are_refused_not_returned(monkeypatch):
-    from simplexplore import information as module
+    from simplexplore.bound import information as module
 
     monkeypatch.setattr(module, "MAX_ROOT_STEPS", 1)
     polytope = Polytope(Problem(3, ["a1 <= 0.5"], Bernoulli()))

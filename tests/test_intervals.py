@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import betaln
 
-from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.intervals import mean_intervals
-from simplexplore.problem import Problem
+from simplexplore.exploration.intervals import mean_intervals
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
 
 
 def test_gaussian_closed_form():

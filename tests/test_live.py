@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.engine import Engine, Plan, streams
-from simplexplore.families import Bernoulli, Gaussian
+from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, LATE, TOLD
-from simplexplore.problem import Problem
+from simplexplore.problem.families import Bernoulli, Gaussian
+from simplexplore.problem.problem import Problem
 from simplexplore.samplers import find_sampler
-from simplexplore.stopping import find_threshold
 
 ARMS = ["a", "b", "c", "d", "e"]
 MEANS = np.array([0.9, 0.5, 0.4, 0.85, 0.7])

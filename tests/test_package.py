@@ -21,8 +21,8 @@ def test_every_public_name_can_be_had():
 
 
 def test_public_names_are_those_of_their_modules():
-    from simplexplore.bound import lower_bound
-    from simplexplore.problem import Problem
+    from simplexplore.bound.bound import lower_bound
+    from simplexplore.problem.problem import Problem
 
     assert simplexplore.Problem is Problem
     assert simplexplore.lower_bound is lower_bound
@@ -33,7 +33,7 @@ def test_unknown_name():
         _ = simplexplore.Porblem
 
 
-@pytest.mark.parametrize("statement", ["import simplexplore", "import simplexplore.cli"])
+@pytest.mark.parametrize("statement", ["import simplexplore", "import simplexplore.cli.app"])
 def test_import_is_light(statement):
     assert modules_after(statement).isdisjoint({"numpy", "scipy", "numba", "matplotlib", "rich"})
 

@@ -8,8 +8,8 @@ from matplotlib.patches import Polygon, Rectangle, Wedge
 
 import simplexplore as sx
 from pictures import assert_texts_apart, texts
-from simplexplore.plots import bound_figure, plot_bound
-from simplexplore.triangle import CORNERS
+from simplexplore.report.bound_plot import bound_figure, plot_bound
+from simplexplore.report.ternary import CORNERS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PANELS = ["policy", "end-of-time", "anytime", "constraints", "edges"]

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 import simplexplore as sx
 from pictures import assert_texts_apart, texts
-from simplexplore.plots_results import COLOURS, plot_results, results_figure
+from simplexplore.report.results_plot import COLOURS, plot_results, results_figure
 from simulated import made_up
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from contract import PROBLEM_FILE
-from simplexplore.constraints import Constraint
 from simplexplore.errors import ConstraintError, MeansError, ProblemError
-from simplexplore.families import Bernoulli, Gaussian
-from simplexplore.problem import Problem
+from simplexplore.problem.constraint import Constraint
+from simplexplore.problem.families import Bernoulli, Gaussian
+from simplexplore.problem.problem import Problem
 
 INF = math.inf
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from contract import PROBLEM_FILE
 from permissions import open_folder, ordinary_user
-from simplexplore.constraints import Constraint
 from simplexplore.errors import ConstraintError, MeansError, ProblemError, SettingError
-from simplexplore.families import Bernoulli, Bounded, Family, Gaussian, Poisson
-from simplexplore.problem import Problem
+from simplexplore.problem.constraint import Constraint
+from simplexplore.problem.families import Bernoulli, Bounded, Family, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
 
 INF = math.inf
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import workers
-from simplexplore.study import Study
+from simplexplore.study.study import Study
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import simplexplore as sx
-from simplexplore.cli import app
-from simplexplore.ratings import WEIGHTS, GenreTable, environment, rate, read_genres
+from simplexplore.cli.app import app
+from simplexplore.problem.ratings import WEIGHTS, GenreTable, environment, rate, read_genres
 
 FIVE = ("action", "drama", "family", "horror", "war")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplexplore.rational import rational
+from simplexplore.problem.rational import rational
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -25,9 +25,9 @@ from typer.testing import CliRunner
 
 import simplexplore as sx
 from pictures import assert_texts_apart
-from simplexplore.cli import app
-from simplexplore.pages import INK
-from simplexplore.plots_results import COLOURS
+from simplexplore.cli.app import app
+from simplexplore.report.page import INK
+from simplexplore.report.results_plot import COLOURS
 from simplexplore.reproduction import (
     PARTS,
     find_parts,
@@ -39,6 +39,7 @@ from simplexplore.reproduction import (
     statements,
 )
 from simplexplore.reproduction.allocations import projected
+from simplexplore.reproduction.cells import Store
 from simplexplore.reproduction.overview import overview_figure
 from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, REPRODUCED, Evidence
 from simplexplore.reproduction.simulations import (
@@ -51,7 +52,6 @@ from simplexplore.reproduction.simulations import (
     ptns_is_worst,
     rarely_wrong,
 )
-from simplexplore.reproduction.store import Store
 from simulated import made_up
 
 PINNED = Path(__file__).parent / "data" / "reproduction.json"
@@ -277,7 +277,7 @@ def test_the_documentation_has_every_claim(done):
 
 def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path):
     def command(folder):
-        code = "from simplexplore.cli import main; main()"
+        code = "from simplexplore.cli.app import main; main()"
         names = ["reproduce", "fig3c", "fig1", "--runs", "100", "--workers", "2"]
         return [sys.executable, "-c", code, *names, "--out", str(folder)]
 
@@ -334,7 +334,7 @@ def test_a_changed_setting_is_a_new_cell(tmp_path):
 def test_a_changed_program_is_a_new_cell(tmp_path, monkeypatch):
     store = Store(tmp_path)
     store.numbers("x", {}, dict)
-    monkeypatch.setattr("simplexplore.reproduction.store.program", lambda: "another")
+    monkeypatch.setattr("simplexplore.reproduction.cells.program", lambda: "another")
     assert not store.has("x", {})
 
 
@@ -496,7 +496,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("simplexplore.reproduction.store.write_whole", full)
+    monkeypatch.setattr("simplexplore.reproduction.cells.write_whole", full)
     done = run("fig1", "--out", tmp_path)
     assert done.exit_code == 2
     assert re.search(r"cannot write .*fig1-\w+\.json': No space left on device", done.stderr)

@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import binomtest
 
 import simplexplore as sx
-from simplexplore.results import (
+from simplexplore.report.words import circumstances, comparable, standing
+from simplexplore.simulation.results import (
     MANIFEST,
     VERSION,
     Results,
@@ -21,7 +22,6 @@ from simplexplore.results import (
     load_results,
     save_results,
 )
-from simplexplore.words import circumstances, comparable, standing
 from simulated import RESULT_KEYS, made_up
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

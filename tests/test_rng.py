@@ -11,7 +11,7 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from simplexplore.engine import streams
+from simplexplore.exploration.engine import streams
 from simplexplore.kernels import rng
 
 MASK = 2**64 - 1

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore import runner
-from simplexplore.bound import lower_bound
-from simplexplore.engine import Engine, Plan, streams
+from simplexplore.bound.bound import lower_bound
 from simplexplore.errors import MeansError, ProblemError, SettingError
-from simplexplore.families import Bernoulli, Gaussian, Poisson
+from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import AVERAGED, DIRECT, PULLS, VERTEX
-from simplexplore.problem import Problem
+from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
-from simplexplore.stopping import find_threshold
+from simplexplore.simulation import simulate as runner
 from test_rng import fill_normal
 
 TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())

@@ -21,12 +21,12 @@ from typer.testing import CliRunner
 
 import simplexplore as sx
 from servers import Process, Thread
-from simplexplore import cli
+from simplexplore.cli import app as cli
+from simplexplore.protocol import MAX_BODY
 from simplexplore.service import desk, gate, logs, problems, server, tokens
 from simplexplore.service.app import make_app
 from simplexplore.service.metrics import Metrics
-from simplexplore.store import Store
-from simplexplore.wire import MAX_BODY
+from simplexplore.study.store import Store
 from workers import star
 
 STAR = star(delta=0.1).to_text()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from simplexplore import simplex
 from simplexplore.errors import NotConvergedError
-from simplexplore.simplex import Tableau, first_tableau
+from simplexplore.geometry import tableau as simplex
+from simplexplore.geometry.tableau import Tableau, first_tableau
 
 NO_SLACK = -1
 

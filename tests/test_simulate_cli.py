@@ -13,8 +13,10 @@ import pytest
 
 import simplexplore as sx
 from commands import run
-from simplexplore import cli, compiling, runner
-from simplexplore.compiling import compile_ahead, explained
+from simplexplore.cli import app as cli
+from simplexplore.exploration import compile as compiling
+from simplexplore.exploration.compile import compile_ahead, explained
+from simplexplore.simulation import simulate as runner
 from simulated import RESULT_KEYS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

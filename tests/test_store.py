@@ -15,9 +15,9 @@ import sqlalchemy as sa
 import simplexplore as sx
 import workers
 from permissions import open_folder, ordinary_user
-from simplexplore import schema
-from simplexplore.store import Store
-from simplexplore.study import Study
+from simplexplore.study import schema
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
 
 
 def fill(url, pairs=20):
@@ -83,7 +83,7 @@ def test_a_relative_path_is_where_it_was(tmp_path, monkeypatch):
 
 
 def test_a_system_without_file_locks(tmp_path, monkeypatch):
-    monkeypatch.setattr("simplexplore.database.fcntl", None)
+    monkeypatch.setattr("simplexplore.study.database.fcntl", None)
     monkeypatch.delattr("os.O_CLOEXEC")
     study = fill(tmp_path / "x.db")
     assert study.verify()
@@ -200,7 +200,7 @@ def test_looking_makes_no_tables(tmp_path, server):
 def test_first_ones_at_the_same_time(url):
     code = textwrap.dedent(
         f"""
-        import simplexplore.store as stores
+        import simplexplore.study.store as stores
         stores.Store({url!r})
         """
     )
@@ -367,7 +367,7 @@ def test_a_database_that_goes_away_and_comes_back(server):
     server.stop(signal.SIGQUIT)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("simplexplore.ledger.RETRY_FOR", 0.0)
+            patch.setattr("simplexplore.study.replica.RETRY_FOR", 0.0)
             with pytest.raises(sx.StoreError, match="cannot be reached") as caught:
                 study.tell(pull, 0.5)
         assert caught.value.passing

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.engine import streams
-from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem import Problem
-from simplexplore.store import Store
-from simplexplore.study import Study
-from simplexplore.turn import code_of
+from simplexplore.exploration.engine import streams
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
+from simplexplore.study.transaction import code_of
 from test_rng import fill_normal, fill_uniform
 
 ARMS = ["a", "b", "c"]
@@ -573,7 +573,7 @@ def test_the_problem_travels_with_the_study(sqlite_url):
 
 
 def test_snapshots_are_only_a_cache(url, monkeypatch):
-    monkeypatch.setattr("simplexplore.turn.SNAPSHOT_EVERY", 50)
+    monkeypatch.setattr("simplexplore.study.transaction.SNAPSHOT_EVERY", 50)
     study = drive(make(url), 100, batch=3)
     code = code_of(study._ledger._journal)
     with study.store.reading() as connection:
@@ -599,7 +599,7 @@ def test_snapshots_are_only_a_cache(url, monkeypatch):
 
 def fresh_copy(study):
     """The same study with the same past, in memory only: asking it changes nothing."""
-    from simplexplore.journal import Event, Journal
+    from simplexplore.study.state import Event, Journal
 
     class Copy:
         def __init__(self):

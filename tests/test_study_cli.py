@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import simplexplore as sx
-from simplexplore import cli
+from simplexplore.cli import app as cli
 
 MEAL = str(Path(__file__).parent.parent / "examples" / "meal.toml")
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simplexplore import system as system_module
-from simplexplore.system import State, System, Weights
+from simplexplore.bound import newton_system as system_module
+from simplexplore.bound.newton_system import State, System, Weights
 
 # Edges like those at a vertex lead from the first arms to one other arm each: from all of
 # them together, or, where vertices are degenerate, from each of them.

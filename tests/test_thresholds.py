@@ -9,21 +9,21 @@ import pytest
 from numba import njit
 
 import simplexplore as sx
-from simplexplore.engine import Engine, Plan
 from simplexplore.errors import SettingError
-from simplexplore.families import Bernoulli, Gaussian, Poisson
-from simplexplore.geometry import Polytope
-from simplexplore.kernels.records import PULLS
-from simplexplore.problem import Problem
-from simplexplore.samplers import find_sampler
-from simplexplore.stopping import (
+from simplexplore.exploration.engine import Engine, Plan
+from simplexplore.exploration.stopping import (
     THRESHOLDS,
     _exponential_level,
     _gaussian_level,
     find_threshold,
     kk21_levels,
 )
-from simplexplore.vertices import VertexTable
+from simplexplore.exploration.vertex_table import VertexTable
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.kernels.records import PULLS
+from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
+from simplexplore.samplers import find_sampler
 
 TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.geometry import Polytope
-from simplexplore.triangle import CORNERS, feasible_polygon, in_plane, normal_cone
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.report.ternary import CORNERS, feasible_polygon, in_plane, normal_cone
 
 
 def polygon_of(problem):

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simplexplore.bound import lower_bound
-from simplexplore.engine import Engine, Plan, streams
-from simplexplore.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.bound.bound import lower_bound
+from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import VERTEX
-from simplexplore.problem import Problem
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
-from simplexplore.stopping import find_threshold
 from twins import STOP, Twin
 
 TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 import reference
 from simplexplore.errors import InfeasibleError
-from simplexplore.geometry import Polytope
-from simplexplore.problem import Problem
-from simplexplore.vertices import VertexTable, best_arm_table, empty_table
+from simplexplore.exploration.vertex_table import VertexTable, best_arm_table, empty_table
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.problem import Problem
 from strategies import systems
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=40)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.bound import Edge
-from simplexplore.words import (
+from simplexplore.bound.bound import Edge
+from simplexplore.problem.spelling import policy_in_words
+from simplexplore.report.words import (
     hardest_first,
     move,
     number,
-    policy_in_words,
     prominent_arms,
     recommended,
     share,

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-from simplexplore.vertices import VertexTable
+from simplexplore.exploration.vertex_table import VertexTable
 
 MASK = 2**64 - 1
 

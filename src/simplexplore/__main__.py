@@ -1,5 +1,5 @@
 """``python -m simplexplore``: the command line without its script."""
 
-from .cli import main
+from simplexplore.cli.app import main
 
 main()

@@ -22,7 +22,8 @@ from typing import Any, Protocol, cast
 
 import numba
 
-from ..errors import SettingError
+from simplexplore.errors import SettingError
+
 from .source import DECLARATIONS, Definition, defined, definitions
 
 HERE = Path(__file__).parent
@@ -47,7 +48,7 @@ _INNER = f"{_OPTIONS}, no_cpython_wrapper=True, no_cfunc_wrapper=True"
 # Inlined are all but these, which are long and called from several places.
 _CALLED = {
     "gaussian": ("balance", "answer_within_rows", "project_within_rows", "climb"),
-    "convex": (
+    "exponential": (
         "balance",
         "answer_within_rows",
         "project_within_rows",
@@ -59,7 +60,7 @@ _CALLED = {
         "poisson",
     ),
 }
-_CALLED_BY_ANSWERS = {"walking": (), "sticking": ("recommend",)}
+_CALLED_BY_ANSWERS = {"recommend_vertex": (), "recommend_answer": ("recommend",)}
 # The outer shells of a step are pasted into each other before anything is compiled: else every
 # shell would be optimised with all that is in it, one after the other.
 _PASTED = ("advance", "choose", "judge")
@@ -143,12 +144,16 @@ def _check_own(files: list[Path], ours: list[Path]) -> None:
 
 
 def generated_text(
-    sampler: Path, family: str, threshold: Path | None, reached: str, answers: str = "walking"
+    sampler: Path,
+    family: str,
+    threshold: Path | None,
+    reached: str,
+    answers: str = "recommend_vertex",
 ) -> str:
     """The whole module as text; `answers` says how a run finds its recommendation."""
     names = ("rng", family, "linear", "maximin", "projection", "tracking", "thresholds")
     before = [HERE / f"{name}.py" for name in names]
-    after = [HERE / f"{name}.py" for name in (answers, "episode", "live")]
+    after = [HERE / f"{name}.py" for name in (answers, "episode", "events")]
     own = [threshold, sampler] if threshold else [sampler]
     _check_own([file for file in own if HERE.parent not in file.parents], [*before, *after])
     parts = [_HEADER, *(_functions(file) for file in (*before, *own))]
@@ -183,7 +188,11 @@ class Kernels(Protocol):
 
 
 def build(
-    sampler: Path, family: str, threshold: Path | None, reached: str, answers: str = "walking"
+    sampler: Path,
+    family: str,
+    threshold: Path | None,
+    reached: str,
+    answers: str = "recommend_vertex",
 ) -> Kernels:
     """The compiled functions for a run, from the files as they are now."""
     text = generated_text(sampler, family, threshold, reached, answers)

@@ -11,8 +11,10 @@ import math
 
 from numba import njit
 
-from ..samplers.uniform import allocate
+from simplexplore.samplers.uniform import allocate
+
 from .gaussian import draw, refresh, touch
+from .recommend_vertex import recommend, unsettled
 from .records import (
     ARM,
     CAPPED,
@@ -26,7 +28,6 @@ from .records import (
 )
 from .thresholds import gk16 as reached
 from .tracking import track
-from .walking import recommend, unsettled
 
 # Running sums are recomputed this often against drift; a power of two.
 REFRESH = 1024

@@ -6,7 +6,7 @@ import ast
 import threading
 from pathlib import Path
 
-from ..errors import SettingError
+from simplexplore.errors import SettingError
 
 # What a sampler file may declare, see samplers/__init__.py.
 DECLARATIONS = ("ARM_VECTORS", "EDGE_VECTORS", "TRACKING", "WITHIN_CONSTRAINTS", "PAIRS")

@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..catalog import instance
-from ..compiling import compile_ahead
-from ..runner import simulate
+from simplexplore.exploration.compile import compile_ahead
+from simplexplore.problem.catalog import instance
+from simplexplore.simulation.simulate import simulate
+
+from .cells import Store
 from .part import SEED, THRESHOLD, Evidence, Job, Part
 from .parts import PARTS, find_parts
 from .report import chapter, write_report
-from .store import Store
 
 __all__ = ["PARTS", "Part", "find_parts", "reproduce"]
 

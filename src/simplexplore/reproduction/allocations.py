@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from ..bound import lower_bound
-from ..catalog import instance
-from ..pages import DIM, HEADING, INK, SMALL, TRACK, Page
-from ..plots_results import COLOURS
-from ..problem import Problem
-from ..words import number
+from simplexplore.bound.bound import lower_bound
+from simplexplore.problem.catalog import instance
+from simplexplore.problem.problem import Problem
+from simplexplore.report.page import DIM, HEADING, INK, SMALL, TRACK, Page
+from simplexplore.report.results_plot import COLOURS
+from simplexplore.report.words import number
+
 from .part import CORRECTED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 
 if TYPE_CHECKING:

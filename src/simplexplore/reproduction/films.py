@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..bound import lower_bound
-from ..catalog import instance
-from ..families import Gaussian
-from ..problem import SCENARIOS
-from ..ratings import GenreTable, environment, read_genres
-from ..words import number, policy_in_words, share
+from simplexplore.bound.bound import lower_bound
+from simplexplore.problem.catalog import instance
+from simplexplore.problem.families import Gaussian
+from simplexplore.problem.problem import SCENARIOS
+from simplexplore.problem.ratings import GenreTable, environment, read_genres
+from simplexplore.problem.spelling import policy_in_words
+from simplexplore.report.words import number, share
+
 from .part import CORRECTED, NOT_REPRODUCED, OPEN, REPRODUCED, Evidence, Finding, Part, Table
 
 # Populations of users over which simulated ratings are averaged.

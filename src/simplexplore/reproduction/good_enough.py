@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..bound import RelaxedBound, binary_kl
-from ..catalog import instance
-from ..pages import HEADING, INK, SMALL, TEXT, TRACK, Page
-from ..plots_results import COLOURS
-from ..runner import simulate
-from ..words import number
+from simplexplore.bound.bound import RelaxedBound, binary_kl
+from simplexplore.problem.catalog import instance
+from simplexplore.report.page import HEADING, INK, SMALL, TEXT, TRACK, Page
+from simplexplore.report.results_plot import COLOURS
+from simplexplore.report.words import number
+from simplexplore.simulation.simulate import simulate
+
 from .meal import frame
 from .part import NOT_REPRODUCED, REPRODUCED, SEED, Drawing, Evidence, Finding, Part, Table
 

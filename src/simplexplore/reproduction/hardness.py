@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.colors import LogNorm
 
-from ..bound import lower_bound
-from ..catalog import instance
-from ..pages import DIM, HEADING, SMALL, TEXT, Page
-from ..words import number
+from simplexplore.bound.bound import lower_bound
+from simplexplore.problem.catalog import instance
+from simplexplore.report.page import DIM, HEADING, SMALL, TEXT, Page
+from simplexplore.report.words import number
+
 from .meal import frame
 from .part import NOT_REPRODUCED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 

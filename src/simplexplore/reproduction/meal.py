@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import triangle
-from ..bound import lower_bound
-from ..catalog import instance
-from ..pages import BLUE, DIM, HEADING, INK, RED, SMALL, TEXT, TRACK, Page
-from ..problem import SCENARIOS
-from ..words import number, policy_in_words
+from simplexplore.bound.bound import lower_bound
+from simplexplore.problem.catalog import instance
+from simplexplore.problem.problem import SCENARIOS
+from simplexplore.problem.spelling import policy_in_words
+from simplexplore.report import ternary as triangle
+from simplexplore.report.page import BLUE, DIM, HEADING, INK, RED, SMALL, TEXT, TRACK, Page
+from simplexplore.report.words import number
+
 from .part import NOT_REPRODUCED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 
 if TYPE_CHECKING:

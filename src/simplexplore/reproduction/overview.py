@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from ..pages import DIM, HEADING, INK, PALE, SMALL, TEXT, Page
-from ..plots_results import COLOURS
-from ..results import Results
-from ..words import number
+from simplexplore.report.page import DIM, HEADING, INK, PALE, SMALL, TEXT, Page
+from simplexplore.report.results_plot import COLOURS
+from simplexplore.report.words import number
+from simplexplore.simulation.results import Results
+
 from .meal import frame
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..catalog import instance
-from ..results import Results
+from simplexplore.problem.catalog import instance
+from simplexplore.simulation.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

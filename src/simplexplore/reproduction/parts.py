@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import SettingError
-from ..spelling import unknown
+from simplexplore.errors import SettingError
+from simplexplore.problem.spelling import unknown
+
 from .allocations import allocations
 from .films import films
 from .good_enough import good_enough

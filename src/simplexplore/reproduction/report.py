@@ -18,12 +18,13 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from .. import __version__
-from ..catalog import instance
-from ..errors import SettingError
-from ..files import write_whole
-from ..pages import pictures
-from ..words import comparable, number
+from simplexplore import __version__
+from simplexplore.errors import SettingError
+from simplexplore.files import write_whole
+from simplexplore.problem.catalog import instance
+from simplexplore.report.page import pictures
+from simplexplore.report.words import comparable, number
+
 from .overview import overview_figure
 from .part import SEED, THRESHOLD, VERDICTS, Drawing, Evidence, Finding, Part, Table
 from .simulations import ALIKE, CLOSE, SURE
@@ -242,7 +243,7 @@ def _html(
     drawn: Mapping[str, Sequence[tuple[Drawing, bytes]]],
 ) -> str:
     template = Template(
-        files("simplexplore").joinpath("data/report.html").read_text(encoding="utf-8")
+        files("simplexplore").joinpath("reproduction/report.html").read_text(encoding="utf-8")
     )
     verdicts = "".join(
         f'<li class="{_css(verdict)}"><strong>{count}</strong> {escape(verdict)}</li>'

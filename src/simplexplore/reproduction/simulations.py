@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..bound import binary_kl
-from ..catalog import instance
-from ..plots_results import results_figure
-from ..results import Results, clopper_pearson
-from ..words import (
+from simplexplore.bound.bound import binary_kl
+from simplexplore.problem.catalog import instance
+from simplexplore.problem.spelling import policy_in_words
+from simplexplore.report.results_plot import results_figure
+from simplexplore.report.words import (
     comparable,
     mean_and_error,
     number,
     percent_between,
-    policy_in_words,
     ratio,
 )
+from simplexplore.simulation.results import Results, clopper_pearson
+
 from .allocations import projected
 from .part import (
     NOT_REPRODUCED,

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..catalog import instance
-from ..engine import Engine, Plan, streams
-from ..samplers import find_sampler
-from ..stopping import find_threshold
+from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.stopping import find_threshold
+from simplexplore.problem.catalog import instance
+from simplexplore.samplers import find_sampler
+
 from .part import NOT_REPRODUCED, REPRODUCED, SEED, THRESHOLD, Evidence, Finding, Part, Table
 
 # Columns of the paper's table, and the experiments they were measured on, all end-of-time.

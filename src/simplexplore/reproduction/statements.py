@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..bound import lower_bound
-from ..catalog import instance
-from ..geometry import Polytope
-from ..problem import Problem
-from ..results import clopper_pearson
-from ..runner import simulate
-from ..words import number, percent, percent_between
+from simplexplore.bound.bound import lower_bound
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.catalog import instance
+from simplexplore.problem.problem import Problem
+from simplexplore.report.words import number, percent, percent_between
+from simplexplore.simulation.results import clopper_pearson
+from simplexplore.simulation.simulate import simulate
+
 from .part import CORRECTED, Evidence, Finding, Part, Table
 
 GAUSSIAN = ("triangle", "star", "eight-arms", "gaussian-1", "gaussian-2", "movies")

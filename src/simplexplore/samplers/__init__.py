@@ -14,10 +14,10 @@ import ast
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import SettingError
-from ..kernels.source import DECLARATIONS, defined, definitions, parsed
-from ..problem import SCENARIOS
-from ..spelling import unknown
+from simplexplore.errors import SettingError
+from simplexplore.kernels.source import DECLARATIONS, defined, definitions, parsed
+from simplexplore.problem.problem import SCENARIOS
+from simplexplore.problem.spelling import unknown
 
 HERE = Path(__file__).parent
 

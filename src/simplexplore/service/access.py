@@ -10,8 +10,9 @@ from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 
-from ..errors import AccessError
-from .desk import Desk
+from simplexplore.errors import AccessError
+
+from .open_studies import Desk
 from .tokens import NOBODY, Doorkeeper, Token
 
 _bearer = HTTPBearer(auto_error=False, description="A token that 'simplexplore token' made.")

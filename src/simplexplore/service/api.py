@@ -15,20 +15,23 @@ from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from .. import __version__, problem, words
-from ..bound import lower_bound
-from ..errors import MeansError, ProblemError, SettingError, StoreError
-from ..pulls import Reward
-from ..samplers import SAMPLERS, find_sampler
-from ..stopping import THRESHOLDS
-from ..study import Study
-from ..terminal import to_json
-from ..wire import KEY_HEADER, MAX_BATCH, MAX_BODY
+from simplexplore import __version__
+from simplexplore.bound.bound import lower_bound
+from simplexplore.errors import MeansError, ProblemError, SettingError, StoreError
+from simplexplore.exploration.stopping import THRESHOLDS
+from simplexplore.problem import problem
+from simplexplore.protocol import KEY_HEADER, MAX_BATCH, MAX_BODY
+from simplexplore.report import words
+from simplexplore.report.json_text import to_json
+from simplexplore.samplers import SAMPLERS, find_sampler
+from simplexplore.study.pulls import Reward
+from simplexplore.study.study import Study
+
 from . import models
 from .access import identify, needs
-from .desk import GLANCE, Desk
+from .error_documents import FileError
 from .metrics import Metrics
-from .problems import FileError
+from .open_studies import GLANCE, Desk
 from .tokens import Token
 
 _ERRORS: dict[int | str, dict[str, Any]] = {

@@ -10,18 +10,19 @@ from fastapi import Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 
-from .. import __version__
-from ..errors import SimplexploreError
-from ..store import Store
-from ..study import Study
+from simplexplore import __version__
+from simplexplore.errors import SimplexploreError
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
+
 from . import models
 from .access import needs
 from .api import Json, api
-from .desk import Desk
-from .gate import Gate
+from .error_documents import answer_errors
 from .metrics import CONTENT_TYPE, Metrics
-from .pages import pages
-from .problems import answer_errors
+from .middleware import Gate
+from .open_studies import Desk
+from .static_files import pages
 from .tokens import Doorkeeper
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import __version__
+from simplexplore import __version__
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ..settings import DEFAULT_EXPIRY
-from ..wire import MAX_BATCH
+from simplexplore.protocol import MAX_BATCH
+from simplexplore.study.settings import DEFAULT_EXPIRY
 
 # Longer problem files than this are not written by hand, and not typed into a form.
 MAX_PROBLEM = 2**20

@@ -15,8 +15,9 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..errors import SettingError
-from ..store import Store
+from simplexplore.errors import SettingError
+from simplexplore.study.store import Store
+
 from .app import make_app
 from .logs import log, log_to_stderr
 from .tokens import Doorkeeper

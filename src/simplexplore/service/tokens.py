@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from ..errors import AccessError, SettingError
-from ..schema import tokens as table
-from ..store import Store
-from ..wire import ROLES
+from simplexplore.errors import AccessError, SettingError
+from simplexplore.protocol import ROLES
+from simplexplore.study.schema import tokens as table
+from simplexplore.study.store import Store
 
 # Seconds for which a look into the store is remembered: a revoked token works no longer.
 REMEMBERED = 2.0

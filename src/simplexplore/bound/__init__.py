@@ -1,0 +1,1 @@
+"""How hard a problem is: information, characteristic time, solvers, certificate, epsilon."""

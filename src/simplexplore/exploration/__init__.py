@@ -1,0 +1,1 @@
+"""One run of one problem: plan, arrays, engine, stopping rules, intervals, Explorer."""

@@ -1,0 +1,144 @@
+"""Ask and tell in memory: the sampler says which arm to play, you say what came of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.errors import SettingError
+from simplexplore.problem.checks import whole_number
+from simplexplore.problem.problem import Problem
+from simplexplore.samplers import find_sampler
+
+from .engine import Engine, Plan, streams
+from .stopping import find_threshold
+
+Array = npt.NDArray[np.float64]
+
+
+class Explorer:
+    """Exploration of a problem, one reward at a time.
+
+    Parameters
+    ----------
+    problem : Problem
+    sampler : str
+        One of `simplexplore.SAMPLERS` (not the oracle), or the path of a sampler file.
+    delta, epsilon, scenario
+        Default: the problem's.
+    threshold : str
+        ``"mixture"`` keeps delta as a promise for every family here.
+    seed : int
+        With the same seed, rewards and order of tells, the arms are those of run 0 of
+        `simulate`.
+
+    Notes
+    -----
+    - `ask` twice without `tell` gives the same arm: asking changes nothing.
+    - `tell` of another arm than the one asked for is accepted: the evidence counts, and the
+      next arm takes it into account.
+    - Rewards that the family cannot produce, NaN, and unknown arms are refused and change
+      nothing.
+    - After stopping, `ask` returns None and `tell` is refused.
+
+    Examples
+    --------
+    >>> from simplexplore import Problem
+    >>> explorer = Explorer(Problem(["a", "b"]), sampler="uniform", seed=0)
+    >>> explorer.ask()
+    'a'
+    >>> explorer.tell("a", 1.3)
+    >>> explorer.ask(), explorer.pulls
+    ('b', 1)
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        sampler: str = "ctns",
+        *,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        scenario: str | None = None,
+        threshold: str = "mixture",
+        tracking: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        if delta is not None:
+            problem = problem.replace(delta=delta)
+        if epsilon is not None:
+            problem = problem.replace(epsilon=epsilon)
+        if scenario is not None:
+            problem = problem.replace(scenario=scenario)
+        whole_number(seed, "seed", 0)
+        self.problem = problem
+        self._engine = Engine(
+            Plan(
+                problem=problem,
+                sampler=find_sampler(sampler),
+                threshold=find_threshold(threshold),
+                delta=problem.delta,
+                scenario=problem.scenario,
+                tracking=tracking,
+            )
+        )
+        self._engine.announce()
+        self._arm: int | None = self._engine.begin(streams(int(seed), range(1))[0])
+        self._number = {arm: a for a, arm in enumerate(problem.arms)}
+
+    def ask(self) -> str | None:
+        """The arm to play next; None once stopped."""
+        return None if self._arm is None else self.problem.arms[self._arm]
+
+    def tell(self, arm: str, reward: float) -> None:
+        """Report a reward of an arm."""
+        if self.stopped:
+            raise SettingError(
+                "the exploration has stopped: its answer is in 'policy', and more rewards would "
+                "not change it."
+            )
+        try:
+            number = self._number[arm]
+        except (KeyError, TypeError):
+            raise SettingError(
+                f"there is no arm {arm!r}; arms: {', '.join(self.problem.arms)}."
+            ) from None
+        if not self._engine.may_play(number):
+            raise SettingError(
+                f"no feasible policy uses arm {arm!r}, so its rewards say nothing; drop them."
+            )
+        self.problem.rewards.check_reward(reward)
+        self._engine.observe(number, float(reward))
+        self._arm = self._engine.advance()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the answer is known with the confidence asked for."""
+        return self._arm is None
+
+    @property
+    def pulls(self) -> int:
+        """Rewards told so far."""
+        return self._engine.pulls
+
+    @property
+    def means(self) -> Array:
+        """Empirical means; NaN for arms without rewards."""
+        run = self._engine.run
+        known = self.problem.rewards.from_unit(run.mean)
+        return np.where(run.n > 0, known, math.nan)
+
+    @property
+    def counts(self) -> Array:
+        """Rewards told per arm."""
+        return self._engine.run.n.copy()
+
+    @property
+    def policy(self) -> Array | None:
+        """The best policy at the empirical means; None until every arm has a reward.
+
+        With epsilon > 0 it is the answer that the run is committed to.
+        """
+        return self._engine.policy.copy() if self._engine.is_warm else None

@@ -1,0 +1,70 @@
+"""Confidence intervals for means that hold at every moment, however samples were chosen."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.kernels.exponential import regret_of_mixture
+from simplexplore.kernels.records import BERNOULLI, GAUSSIAN, POISSON
+from simplexplore.problem.families import Gaussian
+from simplexplore.problem.problem import Problem
+
+Array = npt.NDArray[np.float64]
+
+_FAMILY = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "bounded": BERNOULLI, "poisson": POISSON}
+
+# Robbins' mixture for Gaussian rewards has this many samples' worth of variance, as in
+# `regret_of_mixture`.
+_PRIOR_SAMPLES = 16.0
+
+
+def mean_intervals(
+    problem: Problem, counts: Array, means: Array, delta: float
+) -> tuple[Array, Array]:
+    """Lower and upper ends (K,), in the user's coordinates; infinite without samples.
+
+    With probability at least 1 - delta every arm's mean lies in its interval at every moment:
+    for each arm the mixture martingale of THEORY 1.4 at its true mean stays below K / delta.
+    """
+    rewards = problem.rewards
+    family = SimpleNamespace(family=_FAMILY[rewards.name])
+    seen = counts > 0
+    n = np.where(seen, counts, 1.0)
+    unit = np.where(seen, rewards.to_unit(means), 0.5)
+    level = math.log(problem.size / delta) + np.array(
+        [regret_of_mixture.py_func(family, *pair) for pair in zip(n, unit, strict=True)]
+    )
+    weight = n * n / (n + _PRIOR_SAMPLES) if isinstance(rewards, Gaussian) else n
+    low, high = rewards.unit_domain() or tuple(rewards.to_unit(rewards.range_of_means()))
+    sigma = rewards.sigmas(problem.size)
+
+    def is_inside(lam: Array) -> npt.NDArray[np.bool_]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distance = rewards.divergence(unit, lam, sigma)
+        return np.asarray(weight * distance <= level)
+
+    def end(limit: float) -> Array:
+        """Bisection between the mean and the end of the range, or far enough out."""
+        inside, outside = unit.copy(), np.full(problem.size, limit)
+        if math.isinf(limit):
+            step = np.ones(problem.size)
+            outside = unit + math.copysign(1.0, limit) * step
+            while is_inside(outside).any():
+                step *= 2
+                outside = unit + math.copysign(1.0, limit) * step
+        for _ in range(100):
+            middle = (inside + outside) / 2
+            good = is_inside(middle)
+            inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
+        return np.where(is_inside(outside), outside, inside)
+
+    lower, upper = rewards.from_unit(end(float(low))), rewards.from_unit(end(float(high)))
+    range_low, range_high = problem.rewards.domain or rewards.range_of_means()
+    return (
+        np.asarray(np.where(seen, np.clip(lower, range_low, range_high), range_low)),
+        np.asarray(np.where(seen, np.clip(upper, range_low, range_high), range_high)),
+    )

@@ -1,0 +1,119 @@
+"""Stopping thresholds: how much evidence is enough, and what is proven about each.
+
+A threshold is a compiled function that asks one edge whether its statistic is large enough;
+a run stops when every edge of the recommended vertex agrees.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.errors import SettingError
+from simplexplore.kernels.source import defined, definitions
+from simplexplore.problem.spelling import unknown
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A stopping rule.
+
+    Attributes
+    ----------
+    name : str
+    proven_for : tuple of str
+        Families for which the error probability is at most delta, whatever the sampler.
+    summary : str
+        One line for people.
+    function : str
+        Name of the compiled function; in `file`, or among our own.
+    """
+
+    name: str
+    proven_for: tuple[str, ...]
+    summary: str
+    function: str
+    file: Path | None = None
+
+    def is_proven(self, family: str) -> bool:
+        """Whether delta is a promise for this family."""
+        return family in self.proven_for
+
+
+_ALL = ("gaussian", "bernoulli", "poisson", "bounded")
+
+THRESHOLDS = {
+    threshold.name: threshold
+    for threshold in (
+        Threshold("gk16", (), "log((1 + log t) / delta), the authors' code; a heuristic", "gk16"),
+        Threshold("paper", (), "log((1 + log log t) / delta) as printed; a heuristic", "paper"),
+        Threshold("kk21", _ALL[:3], "Kaufmann & Koolen 2021, per edge; proven", "kk21"),
+        Threshold("mixture", _ALL, "conjugate mixtures, per edge; proven and tighter", "mixture"),
+    )
+}
+
+
+def find_threshold(name: str) -> Threshold:
+    """A threshold by name, or one's own from a file: ``path/to/file.py``.
+
+    A file defines ``reached(setting, table, run, edge, statistic)``, compiled like ours.
+    """
+    if name in THRESHOLDS:
+        return THRESHOLDS[name]
+    if name.endswith(".py"):
+        path = Path(name)
+        if not path.is_file():
+            raise SettingError(f"there is no threshold file {name!r}.")
+        functions = {name for node in definitions(path) for name in defined(node)}
+        if "reached" not in functions:
+            raise SettingError(
+                f"{path.name} defines no function 'reached(setting, table, run, edge, statistic)'."
+            )
+        summary = f"from {path.name}; nothing is proven"
+        shown = path.name if path.stem in THRESHOLDS else path.stem
+        return Threshold(shown, (), summary, "reached", path.resolve())
+    raise SettingError(unknown("threshold", name, list(THRESHOLDS), ", or a file of yours"))
+
+
+def kk21_levels(family: str, log_union: float, largest: int) -> Array:
+    """|S| C(log(M / delta) / |S|) for supports of up to `largest` arms (THEORY 1.1)."""
+    level = _gaussian_level if family == "gaussian" else _exponential_level
+    sizes = range(1, largest + 1)
+    return np.array([0.0, *(size * level(log_union / size) for size in sizes)])
+
+
+def _gaussian_level(x: float) -> float:
+    """C_G(x) = min over 1/2 < l < 1 of (g_G(l) + x) / l."""
+    from scipy.optimize import minimize_scalar
+    from scipy.special import zeta
+
+    def ratio(l: float) -> float:  # noqa: E741
+        cost = 2 * l - 2 * l * math.log(4 * l) + math.log(zeta(2 * l)) - 0.5 * math.log(1 - l)
+        return (cost + x) / l
+
+    found = minimize_scalar(ratio, bounds=(0.5 + 1e-9, 1 - 1e-9), method="bounded")
+    return float(found.fun)
+
+
+def _exponential_level(x: float) -> float:
+    """T(x) = 2 h~_{3/2}((h^{-1}(1 + x) + log(2 zeta(2))) / 2), with the branch corrected."""
+    from scipy.special import lambertw
+
+    def h_inverse(y: float) -> float:
+        if y > 700:
+            return y + math.log(y)
+        return float(-lambertw(-math.exp(-y), -1).real)
+
+    z = 1.5
+    argument = (h_inverse(1 + x) + math.log(math.pi**2 / 3)) / 2
+    corner = 1 / math.log(z)
+    if argument >= corner - math.log(corner):
+        u = h_inverse(argument)
+        return 2 * math.exp(1 / u) * u
+    return 2 * z * (argument - math.log(math.log(z)))

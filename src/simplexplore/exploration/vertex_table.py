@@ -1,0 +1,257 @@
+"""The vertices a run has met, in the form that compiled code reads.
+
+A vertex is added when a walk first needs it. Its edges and their order depend on the vertex
+alone, never on how it was reached, so runs are the same whatever was met before.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.geometry.answers import Answers
+from simplexplore.geometry.polytope import Edges, Polytope
+from simplexplore.geometry.standard_form import Vertex
+from simplexplore.kernels.records import Table
+
+Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+# Polytopes with more vertices than this, divided by arms, are counted by a formula: finding
+# a vertex takes milliseconds and grows with the arms.
+MAX_COUNTED = 20_000
+
+
+class VertexTable:
+    """A growing set of vertices of one polytope.
+
+    Attributes
+    ----------
+    vertices : list of Vertex
+        By number; number 0 is where every run starts.
+    """
+
+    def __init__(self, polytope: Polytope, start: Vertex) -> None:
+        self.polytope = polytope
+        self.vertices: list[Vertex] = []
+        self._number: dict[frozenset[int], int] = {}
+        self._edges: list[Edges] = []
+        self._buffers = _Buffers(polytope.size)
+        self.add(polytope.canonical(start))
+
+    def add(self, vertex: Vertex) -> int:
+        """The number of a vertex, new or known."""
+        known = self._number.get(vertex.zero)
+        if known is not None:
+            return known
+        number = len(self.vertices)
+        self._number[vertex.zero] = number
+        self.vertices.append(vertex)
+        edges = self.polytope.edges(vertex)
+        self._edges.append(edges)
+        self._buffers.append(edges.index, -edges.value)
+        return number
+
+    def follow(self, edge: int) -> int:
+        """The vertex that an edge (of the whole table) leads to, added if it is new."""
+        following = int(self._buffers.following[edge])
+        if following < 0:
+            first = self._buffers.first_edge[: len(self.vertices) + 1]
+            number = int(np.searchsorted(first, edge, side="right")) - 1
+            local = edge - int(first[number])
+            adjacent = self.polytope.adjacent(self.vertices[number], self._edges[number], local)
+            following = self.add(adjacent)
+            self._buffers.following[edge] = following
+        return following
+
+    def fresh(self) -> VertexTable:
+        """Another table with the same start: for another thread."""
+        return VertexTable(self.polytope, self.vertices[0])
+
+    def policy(self, number: int) -> Array:
+        """A vertex's policy."""
+        return self.vertices[number].policy
+
+    def right_answers(self, means: Array) -> set[int]:
+        """Numbers of the optimal vertices met so far; every tied one is right."""
+        best = self.polytope.optimal_vertex(means)
+        right = [best, *self.polytope.tied_vertices(best, means)]
+        return {self._number[v.zero] for v in right if v.zero in self._number}
+
+    def explore(self, limit: int | None = None) -> bool:
+        """Add all vertices; False if there are more than the limit."""
+        limit = MAX_COUNTED // self.polytope.size if limit is None else limit
+        edge = 0
+        while edge < self._buffers.edges:
+            if len(self.vertices) > limit:
+                return False
+            self.follow(edge)
+            edge += 1
+        return True
+
+    def union_size(self) -> tuple[float, bool]:
+        """log M for the union bound over supports, and whether it was counted (THEORY 1.4).
+
+        M = min(number of supports of edges, number of vertices - 1). Where vertices are too
+        many to count, each has at most j + 1 positive arms when j rows are tight.
+        """
+        if self.explore():
+            supports = {
+                frozenset(int(a) for a in edges.index[e][edges.value[e] != 0])
+                for edges in self._edges
+                for e in range(len(edges))
+            }
+            return math.log(max(1, min(len(supports), len(self.vertices) - 1))), True
+        rows = len(self.polytope.form.rows) - 1  # the total is always tight
+        arms = self.polytope.size - len(self.polytope.forced_arms)
+        terms = [
+            _log_binomial(rows, j) + _log_binomial(arms, j + 1) for j in range(min(rows, arms) + 1)
+        ]
+        return float(np.logaddexp.reduce(terms)), False
+
+    def arrays(self) -> Table:
+        """The table for compiled code: the same arrays until they had to grow."""
+        return self._buffers.table()
+
+
+class AnswerTable:
+    """All answers to a problem with epsilon > 0, in the same form; it never grows."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        buffers = _Buffers(answers.polytope.size)
+        rewards = answers.polytope.problem.rewards
+        unit = float(rewards.to_unit(answers.epsilon) - rewards.to_unit(0.0))
+        for number in range(len(answers)):
+            edges = answers.comparisons(number).edges
+            buffers.append(edges.index, -edges.value, unit)
+        self._table = buffers.table()
+
+    def fresh(self) -> AnswerTable:
+        """The same for another thread: nothing that changes is shared."""
+        other = object.__new__(AnswerTable)
+        other.answers = self.answers
+        other._table = self._table._replace(root=np.zeros_like(self._table.root))
+        return other
+
+    def policy(self, number: int) -> Array:
+        """An answer."""
+        return np.asarray(self.answers.policies[number])
+
+    def right_answers(self, means: Array) -> set[int]:
+        """Numbers of the answers that are good enough, exactly."""
+        return set(self.answers.good(means))
+
+    def follow(self, edge: int) -> int:
+        """All answers are known; comparisons lead nowhere."""
+        raise AssertionError("an answer's comparison was followed")
+
+    def union_size(self) -> tuple[float, bool]:
+        """log M for the union bound, and whether it was counted: always."""
+        return math.log(self.answers.union), True
+
+    def arrays(self) -> Table:
+        """The table for compiled code."""
+        return self._table
+
+
+def best_arm_table(size: int, arms: Indices) -> Table:
+    """The simplex of some arms: vertex a is arm a alone, its edges lead to the others."""
+    buffers = _Buffers(size)
+    for a in range(size):
+        others = arms[arms != a] if a in arms else arms[:0]
+        pairs = np.column_stack([np.full(len(others), a), others])
+        buffers.append(pairs, np.tile([1.0, -1.0], (len(others), 1)))
+    return buffers.table()
+
+
+def empty_table() -> Table:
+    """No vertices; for runs that have no use for a second table."""
+    return _Buffers(1).table()
+
+
+def _log_binomial(n: int, k: int) -> float:
+    if k > n:
+        return -math.inf
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+class _Buffers:
+    """Arrays of a table that grow by doubling, so that adding a vertex costs that vertex."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.vertices = self.edges = self.entries = 0
+        self.first_edge = np.zeros(1, dtype=np.int64)
+        self.first_entry = np.zeros(1, dtype=np.int64)
+        self.arm = np.zeros(0, dtype=np.int64)
+        self.v = np.zeros(0)
+        self.offset = np.zeros(0)
+        self.following = np.zeros(0, dtype=np.int64)
+        self.first_column = np.zeros((1, size + 1), dtype=np.int64)
+        self.column_edge = np.zeros(0, dtype=np.int64)
+        self.column_v = np.zeros(0)
+        self.root = np.zeros(0)
+        self._table: Table | None = None
+
+    def _reserve(self, vertices: int, edges: int, entries: int) -> None:
+        """Make room; old contents stay, and fresh edges lead nowhere yet."""
+
+        def grown(array: npt.NDArray[Any], needed: int, fill: float = 0) -> npt.NDArray[Any]:
+            if len(array) >= needed:
+                return array
+            self._table = None
+            larger = np.zeros((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
+            larger[: len(array)] = array
+            if fill:  # zeros cost nothing until they are used
+                larger[len(array) :] = fill
+            return larger
+
+        self.first_edge = grown(self.first_edge, vertices + 1)
+        self.first_column = grown(self.first_column, vertices)
+        self.first_entry = grown(self.first_entry, edges + 1)
+        self.following = grown(self.following, edges, -1)
+        self.root = grown(self.root, edges)
+        self.offset = grown(self.offset, edges)
+        self.arm, self.v = grown(self.arm, entries), grown(self.v, entries)
+        self.column_edge = grown(self.column_edge, entries)
+        self.column_v = grown(self.column_v, entries)
+
+    def append(self, arm_rows: Indices, v_rows: Array, offset: float = 0.0) -> None:
+        """Add a vertex or an answer: its edges by edge, and the same by arm."""
+        used = v_rows != 0
+        counts = used.sum(axis=1)
+        arms, v = arm_rows[used], v_rows[used]
+        edges, entries = self.edges + len(arm_rows), self.entries + len(arms)
+        self._reserve(self.vertices + 1, edges, entries)
+        self.first_edge[self.vertices + 1] = edges
+        self.first_entry[self.edges + 1 : edges + 1] = self.entries + np.cumsum(counts)
+        self.offset[self.edges : edges] = offset
+        self.arm[self.entries : entries] = arms
+        self.v[self.entries : entries] = v
+        local = np.repeat(np.arange(len(arm_rows)), counts)
+        order = np.lexsort((local, arms))
+        self.column_edge[self.entries : entries] = local[order]
+        self.column_v[self.entries : entries] = v[order]
+        places = np.searchsorted(arms[order], np.arange(self.size + 1))
+        self.first_column[self.vertices] = self.entries + places
+        self.vertices, self.edges, self.entries = self.vertices + 1, edges, entries
+
+    def table(self) -> Table:
+        if self._table is None:
+            self._table = Table(
+                first_edge=self.first_edge,
+                first_entry=self.first_entry,
+                arm=self.arm,
+                v=self.v,
+                offset=self.offset,
+                following=self.following,
+                first_column=self.first_column,
+                column_edge=self.column_edge,
+                column_v=self.column_v,
+                root=self.root,
+            )
+        return self._table

@@ -1,0 +1,1 @@
+"""The feasible set, exactly: standard form, tableau, vertices, edges, cones, answers."""

@@ -1,0 +1,427 @@
+"""The set of feasible policies: its vertices and the edges that leave them.
+
+Only edge directions matter to how hard a problem is. They come from the simplex tableau
+at the vertex: one per nonbasic variable, or at a degenerate vertex the extreme rays of a
+small cone. No combination of constraints is ever enumerated.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.errors import InfeasibleError
+from simplexplore.problem.constraint import format_constraint
+from simplexplore.problem.problem import Problem
+from simplexplore.problem.rational import rational
+
+from .cones import extreme_rays
+from .standard_form import DOUBT, SLIPS, LocalTableau, StandardForm, Vertex
+from .tableau import Tableau
+
+Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+# A conflict smaller than an irreducible one is looked for among this many subsets.
+MAX_CONFLICT_SUBSETS = 3000
+
+# Optimal policies listed when several tie; more would not be read.
+MAX_TIES = 20
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Directions of the edges at one vertex, sparse.
+
+    Attributes
+    ----------
+    index, value : (E, L) arrays
+        Edge e changes arm ``index[e, l]`` at rate ``value[e, l]``. Rows are padded with
+        value 0 and a repeated index. Directions point away from the vertex and their
+        positive parts sum to 1.
+    exact : function from e to a dict from arm to Fraction
+        The direction in exact numbers, up to its length.
+    """
+
+    index: Indices
+    value: Array
+    exact: Callable[[int], dict[int, Fraction]] = field(compare=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def dense(self, size: int) -> Array:
+        """(E, size) array of directions."""
+        directions = np.zeros((len(self), size))
+        np.add.at(directions, (np.arange(len(self))[:, None], self.index), self.value)
+        return directions
+
+    def gaps(self, means: Array) -> Array:
+        """Loss per unit along each edge, -means @ direction; exactly 0.0 for a tie."""
+        terms = self.value * means[self.index]
+        gaps = -terms.sum(axis=1)
+        for e in np.flatnonzero(np.abs(gaps) < DOUBT * np.abs(terms).sum(axis=1)):
+            direction = self.exact(int(e))
+            length = sum((x for x in direction.values() if x > 0), Fraction(0))
+            loss = -sum(rational(float(means[a])) * x for a, x in direction.items())
+            gaps[e] = float(loss / length)
+        return np.asarray(gaps)
+
+
+class Polytope:
+    """The feasible policies of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Attributes
+    ----------
+    dimension : int
+        Dimension of F: 0 if a single policy is feasible.
+    forced_arms : tuple of int
+        Arms whose share is zero in every feasible policy.
+    implied_equalities : tuple of str
+        Inequalities that hold with equality in every feasible policy.
+
+    Raises
+    ------
+    InfeasibleError
+        If no policy is feasible; names a smallest set of constraints that conflict.
+
+    Examples
+    --------
+    >>> from simplexplore import Problem
+    >>> polytope = Polytope(Problem(["a", "b", "c"], ["a <= 1/2"]))
+    >>> vertex = polytope.optimal_vertex([3.0, 2.0, 1.0])
+    >>> vertex.policy.tolist(), polytope.active(vertex)
+    ([0.5, 0.5, 0.0], ('c1', 'c >= 0', 'total'))
+    >>> polytope.edges(vertex).dense(3).tolist()
+    [[0.0, -1.0, 1.0], [-1.0, 1.0, 0.0]]
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.size = problem.size
+        self.form = StandardForm(problem)
+        if self.form.start is None:
+            raise _conflict(problem)
+        self._forget_constant_variables()
+        self.dimension = len(self.form.columns) - len(self.form.start)
+
+    def _forget_constant_variables(self) -> None:
+        """Find variables that are zero all over F, by maximising the sum of suspects.
+
+        What remains can each be positive somewhere, so every nonbasic variable of a
+        nondegenerate basis is a genuine edge.
+        """
+        form = self.form
+        assert form.start is not None
+        self.forced_arms: tuple[int, ...] = ()
+        self.implied_equalities: tuple[str, ...] = ()
+        if self._depth()[0] > DOUBT:
+            return
+        suspects = form.live.copy()
+        vertex = form.vertex(form.start)
+        proven = False
+        while True:
+            at_zero = np.zeros_like(suspects)
+            at_zero[list(vertex.zero)] = True
+            if proven and not (suspects & ~at_zero).any():
+                break
+            # Only the last of these programs, which frees nobody, needs a proof.
+            proven = not (suspects & ~at_zero).any()
+            suspects &= at_zero
+            if not suspects.any():
+                break
+            vertex = form.best_vertex(suspects.astype(float), vertex, proven=proven)
+        self.forced_arms = tuple(int(a) for a in np.flatnonzero(suspects[: self.size]))
+        owners = [form.owner[i] for i in np.flatnonzero(suspects[self.size :])]
+        self.implied_equalities = tuple(dict.fromkeys(self.problem.names[k] for k in owners))
+        if suspects.any():
+            form.forget(suspects)
+
+    # ------------------------------------------------------------------ vertices and edges
+
+    def optimal_vertex(self, means: npt.ArrayLike, start: Vertex | None = None) -> Vertex:
+        """A vertex that maximises means @ policy, exactly."""
+        cost = np.zeros(self.size + self.form.count)
+        cost[: self.size] = means
+        return self.form.best_vertex(cost, start)
+
+    def edges(self, vertex: Vertex) -> Edges:
+        """All edge directions at a vertex.
+
+        Nondegenerate: one per nonbasic variable. Degenerate: the extreme rays of the
+        cone that the basic variables at zero leave.
+        """
+        local = LocalTableau(self.form, vertex)
+        if not local.at_zero:
+            return _unit_edges(local)
+        rays = extreme_rays(len(local.nonbasic), local.exact_rows_at_zero())
+        return _ray_edges(local, [ray.entries for ray in rays])
+
+    def is_degenerate(self, vertex: Vertex) -> bool:
+        """Whether more constraints are active than the dimension of F needs."""
+        return len(vertex.zero) > self.dimension
+
+    def neighbour(self, vertex: Vertex, edges: Edges, e: int) -> Array:
+        """The adjacent vertex that edge `e` leads to."""
+        form = self.form
+        used = edges.value[e] != 0
+        index, value = edges.index[e, used], edges.value[e, used]
+        falling = value < 0
+        change = form.matrix[:, index] @ value
+        tightening = form.has_slack & (change > DOUBT)
+        tightening[[c - self.size for c in vertex.zero if c >= self.size]] = False
+        slack = form.bound - form.matrix[:, : self.size] @ vertex.policy
+        step = min(
+            (vertex.policy[index[falling]] / -value[falling]).min(),
+            (slack[tightening] / change[tightening]).min(initial=np.inf),
+        )
+        policy = vertex.policy.copy()
+        policy[index] += step * value
+        # A share that should vanish keeps a rounding error of the step.
+        policy[np.abs(policy) < 1e-12] = 0.0
+        return policy
+
+    def canonical(self, vertex: Vertex) -> Vertex:
+        """The same vertex with a basis, and so an order of edges, that depends on it alone."""
+        positive = [c for c in self.form.columns if int(c) not in vertex.zero]
+        return self.form.vertex(self.form.basis_of(positive))
+
+    def adjacent(self, vertex: Vertex, edges: Edges, e: int) -> Vertex:
+        """The adjacent vertex that edge `e` leads to, exactly and canonically."""
+        form, direction = self.form, edges.exact(e)
+        step = min(-vertex.shares[a] / x for a, x in direction.items() if x < 0)
+        slacks = {}
+        for i in form.rows.tolist():
+            if not form.live[self.size + i]:
+                continue
+            change = sum((form.entry(i, a) * x for a, x in direction.items()), Fraction(0))
+            used = sum((form.entry(i, a) * x for a, x in vertex.shares.items()), Fraction(0))
+            slacks[i] = (form.exact_bound[i] - used, change)
+            if change > 0:
+                step = min(step, slacks[i][0] / change)
+        arms = {**dict.fromkeys(direction, Fraction(0)), **vertex.shares}
+        positive = [a for a, x in arms.items() if x + step * direction.get(a, 0) > 0]
+        positive += [self.size + i for i, (room, change) in slacks.items() if room > step * change]
+        return form.vertex(form.basis_of(positive))
+
+    def ranked_vertices(self, means: npt.ArrayLike) -> Iterator[tuple[Vertex, int]]:
+        """All vertices, the most rewarding first, each with how many have been met by then.
+
+        From every vertex edges that gain lead to the optimum, so each is met, going back along
+        them, after all that lie above it.
+        """
+        mu = np.asarray(means, dtype=float)
+        start = self.canonical(self.optimal_vertex(mu))
+        met = {start.zero}
+        waiting = [(-float(mu @ start.policy), 0, start)]
+        while waiting:
+            _, _, here = heapq.heappop(waiting)
+            edges = self.edges(here)
+            for e in range(len(edges)):
+                other = self.adjacent(here, edges, e)
+                if other.zero not in met:
+                    heapq.heappush(waiting, (-float(mu @ other.policy), len(met), other))
+                    met.add(other.zero)
+            yield here, len(met)
+
+    def tied_vertices(self, vertex: Vertex, means: Array) -> list[Vertex]:
+        """Other optimal vertices, reached along edges that lose nothing (the first few)."""
+        found: dict[frozenset[int], Vertex] = {vertex.zero: vertex}
+        queue = [vertex]
+        while queue and len(found) <= MAX_TIES:
+            here = queue.pop(0)
+            edges = self.edges(here)
+            for e in np.flatnonzero(edges.gaps(means) == 0.0):
+                other = self.adjacent(here, edges, int(e))
+                if other.zero not in found:
+                    found[other.zero] = other
+                    queue.append(other)
+        return [other for other in found.values() if other.zero != vertex.zero]
+
+    def tied_policies(self, vertex: Vertex, means: Array) -> list[Array]:
+        """The policies of `tied_vertices`."""
+        return [other.policy for other in self.tied_vertices(vertex, means)]
+
+    # ------------------------------------------------------------------ constraints
+
+    def active(self, vertex: Vertex) -> tuple[str, ...]:
+        """Names of what holds with equality: constraints, `arm >= 0`, `total`."""
+        form, problem = self.form, self.problem
+        tight = {
+            form.owner[i]
+            for i in range(1, form.count)
+            if not form.live[self.size + i] or self.size + i in vertex.zero
+        }
+        names = [problem.names[k] for k in sorted(tight)]
+        names += [f"{arm} >= 0" for a, arm in enumerate(problem.arms) if a not in vertex.shares]
+        return (*names, "total")
+
+    @cached_property
+    def redundant(self) -> tuple[str, ...]:
+        """Constraints that could be dropped, one after the other, without changing F."""
+        problem = self.problem
+        kept = list(problem.constraints)
+        dropped = []
+        for constraint in reversed(problem.constraints):
+            rest = [other for other in kept if other is not constraint]
+            without = Polytope(problem.replace(constraints=rest))
+            if without._implies(constraint.coefficients, constraint.lower, constraint.upper):
+                kept = rest
+                dropped.append(constraint.name)
+        return tuple(reversed(dropped))
+
+    def _implies(self, row: Array, lower: float, upper: float) -> bool:
+        for sign, limit in ((1.0, upper), (-1.0, -lower)):
+            if not np.isfinite(limit):
+                continue
+            best = self.optimal_vertex(sign * row)
+            reached = sum(rational(float(sign * row[a]), SLIPS) * x for a, x in best.shares.items())
+            if reached > rational(limit, SLIPS):
+                return False
+        return True
+
+    def inequalities(self) -> tuple[Array, Array]:
+        """(A, b) with A pi <= b: those that do not always bind, scaled to largest entry 1."""
+        form = self.form
+        rows = [i for i in form.rows if form.live[self.size + i]]
+        return form.matrix[rows, : self.size], form.bound[rows]
+
+    def equalities(self) -> tuple[Array, Array]:
+        """(A, b) with A pi = b all over F: independent rows, scaled to largest entry 1."""
+        form = self.form
+        rows = [i for i in form.rows if not form.live[self.size + i]]
+        return form.matrix[rows, : self.size], form.bound[rows]
+
+    # ------------------------------------------------------------------ interior points
+
+    def deepest_policy(self, *, slacks: bool = True) -> Array:
+        """A feasible policy whose least share is largest.
+
+        With `slacks`, distances to the inequalities (in scaled rows) count as well, so the
+        policy lies strictly inside F. Arms forced to zero and inequalities that always
+        bind are left out.
+        """
+        _, policy = self._depth(slacks=slacks)
+        return policy
+
+    def _depth(self, *, slacks: bool = True) -> tuple[float, Array]:
+        """Largest least value of the variables in play, and a policy that has it."""
+        form = self.form
+        assert form.start is not None
+        columns = form.columns
+        arms = columns < self.size
+        tableau = form.tableau(form.start)
+        body = np.asarray(tableau.body, dtype=float)
+        # One more variable, the depth, that lifts all the others.
+        lift = body @ (arms | slacks).astype(float)
+        tableau = Tableau(np.column_stack([body, lift]), tableau.values, tableau.basis)
+        cost = np.zeros(len(columns) + 1)
+        cost[-1] = 1.0
+        tableau.maximise(cost, np.ones(len(cost), dtype=bool))
+        values = np.zeros(len(cost))
+        values[tableau.basis] = np.maximum(tableau.values, 0.0)
+        policy = np.zeros(self.size)
+        policy[columns[arms]] = values[:-1][arms] + values[-1]
+        return float(values[-1]), np.asarray(policy / policy.sum())
+
+
+def _unit_edges(local: LocalTableau) -> Edges:
+    """One edge per nonbasic variable."""
+    size = local.form.size
+    change = -local.body_arms
+    doubtful = np.abs(change) < DOUBT * local.magnitude
+    for n in np.flatnonzero(doubtful.any(axis=0)):
+        exact = local.exact_arms(int(local.nonbasic[n]))
+        for r in np.flatnonzero(doubtful[:, n]):
+            change[r, n] = -float(exact[local.arms[r]])
+    own = local.nonbasic < size
+    arms = np.broadcast_to(np.array(local.arms, dtype=np.int64), (len(own), len(local.arms)))
+    index = np.column_stack([np.where(own, local.nonbasic, 0), arms])
+    value = np.column_stack([own.astype(float), change.T])
+    return _pack(index, value, lambda e: _direction(local, {e: 1}))
+
+
+def _ray_edges(local: LocalTableau, rays: Sequence[dict[int, int]]) -> Edges:
+    """One edge per ray over the nonbasic variables."""
+    directions = [_direction(local, ray) for ray in rays]
+    width = max((len(direction) for direction in directions), default=0)
+    index = np.zeros((len(directions), width), dtype=np.int64)
+    value = np.zeros((len(directions), width))
+    for e, direction in enumerate(directions):
+        index[e, : len(direction)] = list(direction)
+        value[e, : len(direction)] = [float(x) for x in direction.values()]
+    return _pack(index, value, directions.__getitem__)
+
+
+def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:
+    """Change of every arm when nonbasic variables grow as the ray says."""
+    direction: dict[int, Fraction] = {}
+    for n, rate in ray.items():
+        column = int(local.nonbasic[n])
+        if column < local.form.size:
+            direction[column] = direction.get(column, Fraction(0)) + rate
+        for arm, entry in local.exact_arms(column).items():
+            direction[arm] = direction.get(arm, Fraction(0)) - rate * entry
+    return {arm: rate for arm, rate in direction.items() if rate}
+
+
+def _pack(index: Indices, value: Array, exact: Callable[[int], dict[int, Fraction]]) -> Edges:
+    """Move zeros to the end, cut the padding, scale positive parts to sum 1."""
+    if len(index):
+        order = np.argsort(value == 0, axis=1, kind="stable")
+        index = np.take_along_axis(index, order, axis=1)
+        value = np.take_along_axis(value, order, axis=1)
+        width = int((value != 0).sum(axis=1).max())
+        value = value[:, :width] / np.where(value > 0, value, 0.0).sum(axis=1, keepdims=True)
+        index = np.where(value != 0, index[:, :width], index[:, :1])
+    return Edges(np.ascontiguousarray(index), np.ascontiguousarray(value), exact)
+
+
+def _conflict(problem: Problem) -> InfeasibleError:
+    """Name constraints that cannot hold together, as few as can be found.
+
+    Deleting one after the other leaves an irreducible conflict; then all smaller subsets
+    are tried, as many as a stated budget allows.
+    """
+
+    def feasible(chosen: Sequence[int]) -> bool:
+        subset = [problem.constraints[k] for k in chosen]
+        return StandardForm(problem.replace(constraints=subset)).start is not None
+
+    everything = range(len(problem.constraints))
+    conflict = list(everything)
+    for k in everything:
+        rest = [other for other in conflict if other != k]
+        if not feasible(rest):
+            conflict = rest
+    smaller = itertools.chain.from_iterable(
+        itertools.combinations(everything, count) for count in range(1, len(conflict))
+    )
+    for subset in itertools.islice(smaller, MAX_CONFLICT_SUBSETS):
+        if not feasible(subset):
+            conflict = list(subset)
+            break
+    lines = "\n".join(
+        f"  {problem.names[k]}: {format_constraint(problem.constraints[k], problem.arms)}"
+        for k in conflict
+    )
+    if len(conflict) == 1:
+        these, advice = "this one cannot hold", "Relax it."
+    else:
+        these, advice = f"these {len(conflict)} cannot hold together", "Relax one of them."
+    return InfeasibleError(
+        "no policy satisfies all constraints. With shares that are at least 0 and sum to 1, "
+        f"{these}:\n{lines}\n{advice}",
+        [problem.names[k] for k in conflict],
+    )

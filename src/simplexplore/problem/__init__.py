@@ -1,0 +1,1 @@
+"""What the experimenter knows: problem files, the language of constraints, families, instances."""

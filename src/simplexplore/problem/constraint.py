@@ -1,0 +1,152 @@
+"""One linear constraint on a mix, and the text that it is written as."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.errors import ConstraintError
+
+from .spelling import exactly, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """One linear constraint ``lower <= coefficients @ policy <= upper``.
+
+    Parameters
+    ----------
+    name : str
+        What messages and results call it.
+    coefficients : array_like, shape (K,)
+        One number per arm, not all zero. Stored as a read-only copy.
+    lower, upper : float
+        Bounds; ``-inf`` or ``inf`` where there is none. Equal bounds make an equality.
+
+    Examples
+    --------
+    >>> Constraint("mix", [4, 0, -1], upper=1)
+    Constraint(name='mix', coefficients=array([ 4.,  0., -1.]), lower=-inf, upper=1.0)
+    """
+
+    name: str
+    coefficients: npt.NDArray[np.float64]
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    def __post_init__(self) -> None:
+        what = f"constraint {self.name!r}"
+        try:
+            coefficients = np.array(self.coefficients, dtype=np.float64)
+            # Adding zero turns -0.0 into 0.0: equal constraints then have equal bytes.
+            lower, upper = float(self.lower) + 0.0, float(self.upper) + 0.0
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ConstraintError(
+                f"{what}: coefficients and bounds must be numbers ({error})."
+            ) from None
+        if coefficients.ndim != 1:
+            raise ConstraintError(
+                f"{what}: coefficients must be one number per arm; got shape {coefficients.shape}."
+            )
+        if not np.isfinite(coefficients).all():
+            worst = int(np.flatnonzero(~np.isfinite(coefficients))[0])
+            raise ConstraintError(
+                f"{what}: coefficients must be finite; number {worst + 1} is {coefficients[worst]}."
+            )
+        if not coefficients.any():
+            raise ConstraintError(
+                f"{what}: all coefficients are zero; give some arm a number, or drop it."
+            )
+        if math.isnan(lower) or math.isnan(upper) or lower == math.inf or upper == -math.inf:
+            raise ConstraintError(
+                f"{what}: bounds must be numbers, or -inf below and inf above for none; "
+                f"got lower = {lower}, upper = {upper}."
+            )
+        if lower == -math.inf and upper == math.inf:
+            raise ConstraintError(f"{what}: neither side has a bound; give one, or drop it.")
+        if lower > upper:
+            raise ConstraintError(
+                f"{what}: the lower bound {exactly(lower)} exceeds the upper bound "
+                f"{exactly(upper)}; no mix can satisfy both."
+            )
+        coefficients += 0.0
+        coefficients.flags.writeable = False
+        object.__setattr__(self, "coefficients", coefficients)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    def _content(self) -> tuple[object, ...]:
+        return self.name, self.coefficients.tobytes(), self.lower, self.upper
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            self._content() == other._content() if isinstance(other, Constraint) else NotImplemented
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Through the constructor: an unpickled array would be writeable.
+        return Constraint, (self.name, self.coefficients, self.lower, self.upper)
+
+
+def format_constraint(
+    constraint: Constraint, arms: Sequence[str], groups: Mapping[str, Sequence[str]] | None = None
+) -> str:
+    """Write a constraint as a text that :func:`parse_constraint` reads back exactly.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        What to write.
+    arms : sequence of str
+        Names of the arms.
+    groups : mapping of str to sequence of str, optional
+        Groups to write in place of their arms where all of them share a coefficient.
+
+    Examples
+    --------
+    >>> format_constraint(Constraint("c", [1 / 3, -2, 0.1], lower=0), ["a", "b", "The Net"])
+    '1/3*a - 2*b + 0.1*`The Net` >= 0'
+    """
+    expression = "".join(
+        (" - " if x < 0 else " + ") + ("" if abs(x) == 1 else f"{exactly(abs(x))}*") + quoted(term)
+        for term, x in _terms(constraint.coefficients, arms, groups or {})
+    )
+    expression = expression.removeprefix(" + ")
+    if expression.startswith(" - "):
+        expression = "-" + expression[3:]
+    lower, upper = constraint.lower, constraint.upper
+    if lower == upper:
+        return f"{expression} == {exactly(upper)}"
+    if lower == -math.inf:
+        return f"{expression} <= {exactly(upper)}"
+    if upper == math.inf:
+        return f"{expression} >= {exactly(lower)}"
+    return f"{exactly(lower)} <= {expression} <= {exactly(upper)}"
+
+
+def _terms(
+    coefficients: npt.NDArray[np.float64], arms: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> list[tuple[str, float]]:
+    """Names with their coefficients: groups as far as they fit, largest first, then arms."""
+    position = {arm: i for i, arm in enumerate(arms)}
+    left = {i: float(coefficients[i]) for i in np.flatnonzero(coefficients).tolist()}
+    terms: list[tuple[int, str, float]] = []
+    for group, members in sorted(groups.items(), key=lambda item: -len(item[1])):
+        indices = [position[arm] for arm in members]
+        shared = {left.get(i) for i in indices}
+        if len(indices) > 1 and len(shared) == 1 and (x := shared.pop()) is not None:
+            terms.append((min(indices), group, x))
+            for i in indices:
+                del left[i]
+    terms += [(i, arms[i], x) for i, x in left.items()]
+    return [(name, x) for _, name, x in sorted(terms)]

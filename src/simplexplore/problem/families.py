@@ -1,0 +1,377 @@
+"""Reward families: how informative one sample is, and how to draw one.
+
+Each family is a one-parameter exponential family in its mean, with a divergence
+``d(mu, lam)`` that is convex in ``lam``. That convexity is what makes the closest
+alternative across an edge a one-dimensional root (:mod:`simplexplore.information`).
+
+The root is found along the *tilt* of a mean: minimising ``d(mu, lam) + s * lam``
+over ``lam`` gives ``lam(s)``, the solution of ``lam - mu + s * V(lam) = 0`` with the
+family's variance function ``V``. Every family here has it in closed form.
+
+Computations happen in *unit* coordinates. They differ from the user's only for
+:class:`Bounded`, whose rewards are rescaled to [0, 1]. The directions we compare
+sum to zero, so the shift never matters.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.errors import MeansError, ProblemError, RewardError
+
+Array = npt.NDArray[np.float64]
+
+
+def _finite(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
+        raise ProblemError(f"{what} must be a number; got {value!r}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ProblemError(f"{what} is too large for a float.") from None
+    if not math.isfinite(number):
+        raise ProblemError(f"{what} must be finite; got {value!r}.")
+    return number
+
+
+def _positive(value: object, what: str) -> float:
+    number = _finite(value, what)
+    if number <= 0:
+        raise ProblemError(f"{what} must be positive; got {number:g}.")
+    return number
+
+
+def _deviation(value: object, what: str) -> float:
+    """A standard deviation whose square is a float too; else evidence would be infinite or none."""
+    number = _positive(value, what)
+    if not 1e-150 <= number <= 1e150:
+        raise ProblemError(
+            f"{what} must lie between 1e-150 and 1e150; got {number:g}. Measure rewards in another "
+            "unit."
+        )
+    return number
+
+
+def _cost(mu: Array, lam: Array, shift: Array) -> Array:
+    """mu log(mu / lam) + lam - mu >= 0, the shared part of Bernoulli and Poisson.
+
+    The terms cancel to second order in the shift lam - mu, so close by a series takes over.
+    An empirical mean of 0 costs the shift itself (0 log 0 = 0).
+    """
+    seen = mu > 0
+    x = np.divide(shift, mu, out=np.zeros(np.broadcast(mu, shift).shape), where=seen)
+    small = np.abs(x) < 0.02
+    y = np.where(small, x, 0.0)
+    series = (
+        y
+        * y
+        * (
+            1 / 2
+            - y
+            * (1 / 3 - y * (1 / 4 - y * (1 / 5 - y * (1 / 6 - y * (1 / 7 - y * (1 / 8 - y / 9))))))
+        )
+    )
+    ratio = np.divide(lam, mu, out=np.ones(x.shape), where=seen & ~small)
+    with np.errstate(divide="ignore"):  # lam = 0: infinitely far
+        direct = x - np.log(ratio)
+    return np.asarray(np.where(seen, mu * np.where(small, series, direct), shift))
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """What all families share.
+
+    Parameters
+    ----------
+    domain : (float, float), optional
+        Known range of the means. Alternatives outside it are ruled out, so a
+        narrow domain can only make a problem easier.
+    """
+
+    domain: tuple[float, float] | None = field(default=None, kw_only=True)
+
+    name: ClassVar[str]
+    # Means must lie strictly between these, in the user's units.
+    mean_range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    # The tilt exists for s above this.
+    lowest_tilt: ClassVar[float] = -math.inf
+
+    def __post_init__(self) -> None:
+        if self.domain is None:
+            return
+        try:
+            low, high = self.domain
+        except (TypeError, ValueError):
+            raise ProblemError(
+                f"domain must be two numbers [low, high]; got {self.domain!r}."
+            ) from None
+        low, high = _finite(low, "domain's low end"), _finite(high, "domain's high end")
+        if not low < high:
+            raise ProblemError(f"domain must have low < high; got [{low:g}, {high:g}].")
+        range_low, range_high = self.range_of_means()
+        if low < range_low or high > range_high:
+            raise ProblemError(
+                f"domain [{low:g}, {high:g}] leaves the range of {self.name} means, "
+                f"[{range_low:g}, {range_high:g}]; shrink it."
+            )
+        object.__setattr__(self, "domain", (low, high))
+
+    def range_of_means(self) -> tuple[float, float]:
+        """Open interval that holds every possible mean."""
+        return self.mean_range
+
+    def check_means(self, means: Array, arms: Sequence[str]) -> None:
+        """Raise `MeansError` if a mean lies outside the family's range or the domain."""
+        low, high = self.range_of_means()
+        for arm, mean in zip(arms, means, strict=True):
+            if not low < mean < high:
+                wanted = (
+                    f"strictly between {low:g} and {high:g}"
+                    if math.isfinite(high)
+                    else f"greater than {low:g}"
+                )
+                raise MeansError(
+                    f"the mean of arm {arm!r} is {mean:g}, but a {self.name} mean must be {wanted}."
+                )
+            if self.domain is not None and not self.domain[0] <= mean <= self.domain[1]:
+                raise MeansError(
+                    f"the mean of arm {arm!r} is {mean:g}, outside the stated domain "
+                    f"[{self.domain[0]:g}, {self.domain[1]:g}]; correct the mean or widen the "
+                    "domain."
+                )
+
+    # What a reward may be, for people.
+    rewards_are: ClassVar[str] = "finite numbers"
+
+    def check_reward(self, reward: float) -> None:
+        """Raise `RewardError` for a reward that the family cannot produce."""
+        number = isinstance(reward, int | float | np.integer | np.floating)
+        if isinstance(reward, bool) or not number or not self._is_possible(float(reward)):
+            raise RewardError(f"{self.name} rewards are {self.rewards_are}; got {reward!r}.")
+
+    def _is_possible(self, reward: float) -> bool:
+        return math.isfinite(reward)
+
+    def sigmas(self, size: int) -> Array:
+        """Standard deviation per arm where it is a parameter, ones elsewhere."""
+        return np.ones(size)
+
+    def to_unit(self, means: npt.ArrayLike) -> Array:
+        """Means in unit coordinates."""
+        return np.asarray(means, dtype=float)
+
+    def from_unit(self, means: npt.ArrayLike) -> Array:
+        """Means back in the user's coordinates."""
+        return np.asarray(means, dtype=float)
+
+    def unit_domain(self) -> tuple[float, float] | None:
+        """The domain in unit coordinates."""
+        if self.domain is None:
+            return None
+        low, high = self.to_unit(self.domain)
+        return float(low), float(high)
+
+    @abstractmethod
+    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
+        """Information of one sample: d(mu, lam), in unit coordinates.
+
+        `shift` is lam - mu where it is known to more digits than the difference has.
+        """
+
+    @abstractmethod
+    def variance(self, mean: Array, sigma: Array) -> Array:
+        """V(mean), the variance of a reward with that mean, in unit coordinates."""
+
+    @abstractmethod
+    def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
+        """lam(s) and -d lam / ds >= 0, in unit coordinates."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
+        """One reward per entry of `means`, in the user's coordinates."""
+
+
+@dataclass(frozen=True)
+class Gaussian(Family):
+    """Normal rewards with known standard deviation.
+
+    Sub-Gaussian rewards with that variance proxy are covered too: the stopping
+    thresholds we call proven hold for them unchanged.
+
+    Parameters
+    ----------
+    sigma : float or sequence of float
+        One standard deviation for all arms, or one per arm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Gaussian(2.0).divergence(np.array([1.0]), np.array([0.0]), np.array([2.0]))
+    array([0.125])
+    """
+
+    sigma: float | tuple[float, ...] = 1.0
+
+    name: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given: object = self.sigma
+        if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+            sigma = tuple(_deviation(x, f"sigma of arm {i + 1}") for i, x in enumerate(given))
+            object.__setattr__(self, "sigma", sigma)
+        else:
+            object.__setattr__(self, "sigma", _deviation(given, "sigma"))
+
+    def sigmas(self, size: int) -> Array:
+        if isinstance(self.sigma, tuple):
+            if len(self.sigma) != size:
+                raise ProblemError(
+                    f"sigma has {len(self.sigma)} numbers for {size} arms; give one number, or "
+                    "one per arm."
+                )
+            return np.array(self.sigma)
+        return np.full(size, self.sigma)
+
+    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
+        scaled = (lam - mu if shift is None else shift) / sigma
+        return np.asarray(0.5 * scaled * scaled)
+
+    def variance(self, mean: Array, sigma: Array) -> Array:
+        return np.asarray(np.broadcast_to(sigma * sigma, np.shape(mean)))
+
+    def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
+        variance = self.variance(mu, sigma)
+        return mu - s * variance, variance
+
+    def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
+        return np.asarray(means + sigma * rng.standard_normal(np.shape(means)))
+
+
+@dataclass(frozen=True)
+class Bernoulli(Family):
+    """Rewards 0 or 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = np.ones(1)
+    >>> lam, _ = Bernoulli().tilt(np.array([0.5]), np.array([1.0]), one)
+    >>> float(np.round(lam[0], 6))  # solves lam - 1/2 + lam (1 - lam) = 0
+    0.292893
+    """
+
+    name: ClassVar[str] = "bernoulli"
+    rewards_are: ClassVar[str] = "0 or 1"
+    mean_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
+        shift = lam - mu if shift is None else shift
+        return _cost(mu, lam, shift) + _cost(1 - mu, 1 - lam, -shift)
+
+    def variance(self, mean: Array, sigma: Array) -> Array:
+        return np.asarray(mean * (1 - mean))
+
+    def _is_possible(self, reward: float) -> bool:
+        return reward in (0.0, 1.0)
+
+    def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
+        # Solve for the outcome that becomes rarer: no cancellation on either side.
+        strength = np.abs(s)
+        rarer = np.where(s >= 0, mu, 1 - mu)
+        root = np.sqrt(np.maximum((1 + strength) ** 2 - 4 * strength * rarer, 0.0))
+        lam = 2 * rarer / (1 + strength + root)
+        rate = lam * (1 - lam) / np.maximum(root, np.finfo(float).tiny)
+        return np.where(s >= 0, lam, 1 - lam), rate
+
+    def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
+        return np.asarray((rng.random(np.shape(means)) < means).astype(float))
+
+
+@dataclass(frozen=True)
+class Poisson(Family):
+    """Counts 0, 1, 2, ..."""
+
+    name: ClassVar[str] = "poisson"
+    rewards_are: ClassVar[str] = "whole numbers, 0 or more"
+    mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    lowest_tilt: ClassVar[float] = -1.0
+
+    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
+        return _cost(mu, lam, lam - mu if shift is None else shift)
+
+    def variance(self, mean: Array, sigma: Array) -> Array:
+        return np.asarray(mean)
+
+    def _is_possible(self, reward: float) -> bool:
+        return math.isfinite(reward) and reward >= 0 and reward == int(reward)
+
+    def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
+        # At and below -1 any mean is too small: a domain's end must stop it.
+        room = np.maximum(1 + s, 1e-50)
+        lam = mu / room
+        return lam, lam / room
+
+    def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
+        return np.asarray(rng.poisson(means).astype(float))
+
+
+@dataclass(frozen=True)
+class Bounded(Bernoulli):
+    """Any rewards in [low, high], of which only the mean matters.
+
+    Rewards are rescaled to [0, 1] and treated with the Bernoulli divergence. This is
+    valid for every distribution on that interval: among them the Bernoulli one has
+    the largest moment generating function for its mean, so what bounds the
+    deviations of a coin bounds theirs. Simulations draw the two end points, the
+    hardest case.
+
+    Examples
+    --------
+    >>> Bounded(1.0, 5.0).to_unit([3.0])
+    array([0.5])
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    name: ClassVar[str] = "bounded"
+    rewards_are: ClassVar[str] = "numbers between low and high"
+
+    def __post_init__(self) -> None:
+        low, high = _finite(self.low, "low"), _finite(self.high, "high")
+        if not low < high:
+            raise ProblemError(
+                f"bounded rewards need low < high; got low = {low:g}, high = {high:g}."
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        super().__post_init__()
+
+    def range_of_means(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def _is_possible(self, reward: float) -> bool:
+        return self.low <= reward <= self.high
+
+    def to_unit(self, means: npt.ArrayLike) -> Array:
+        return (np.asarray(means, dtype=float) - self.low) / (self.high - self.low)
+
+    def from_unit(self, means: npt.ArrayLike) -> Array:
+        return self.low + (self.high - self.low) * np.asarray(means, dtype=float)
+
+    def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
+        coins = super().sample(rng, self.to_unit(means), sigma)
+        return self.from_unit(coins)
+
+
+FAMILIES: dict[str, type[Family]] = {
+    family.name: family for family in (Gaussian, Bernoulli, Poisson, Bounded)
+}

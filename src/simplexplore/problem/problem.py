@@ -1,0 +1,313 @@
+"""What an experimenter knows: arms, constraints, kind of rewards, confidence.
+
+A problem is read from a short TOML file or built in Python, and checked here as far as
+its parts go one by one. Whether the constraints can hold together is for geometry to say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import reprlib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.errors import MeansError, ProblemError
+
+from .checks import check_arms, check_constraints, check_groups, check_number, check_vector
+from .constraint import Constraint, format_constraint
+from .families import Family, Gaussian
+from .file import arguments, parameter_names, parse_toml, read_text, toml_text, write_text
+from .spelling import count, guess
+
+if TYPE_CHECKING:
+    import os
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Constraints: TypeAlias = (
+    Sequence[str | Constraint] | Mapping[str, str] | tuple[npt.ArrayLike, npt.ArrayLike]
+)
+
+SCENARIOS = ("end-of-time", "anytime")
+
+
+@dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
+class Problem:
+    """A mix of arms to be found, and what is known about it beforehand.
+
+    Immutable; its arrays are read-only. True means are no part of it: samplers are given
+    a problem and never see them. `means` is a guess, for planning and simulation.
+
+    Parameters
+    ----------
+    arms : sequence of str, or int
+        Names of the arms, or how many there are; then they are called a1, a2, ...
+    constraints : sequence, mapping or pair
+        Texts such as ``"4*a - e <= 1"`` (named c1, c2, ... by their place) or
+        `Constraint` objects; a mapping from names to texts; or a tuple ``(B, c)`` for
+        ``B @ policy <= c`` (named row1, row2, ...). That shares are nonnegative and sum
+        to one goes without saying.
+    rewards : Family, optional
+        Gaussian with standard deviation 1 unless given.
+    scenario : {"end-of-time", "anytime"}
+        Whether only the final recommendation must satisfy the constraints, or the
+        allocation of samples as well.
+    delta : float
+        Greatest probability of a wrong recommendation, strictly between 0 and 1.
+    groups : mapping of str to sequence of str, optional
+        Names that stand for sums of arms in constraints.
+    means : array_like, shape (K,), optional
+        A guess of the means.
+    epsilon : float
+        A policy that earns up to this much less than the best is good enough; 0 asks for the
+        best itself.
+
+    Attributes
+    ----------
+    size : int
+        Number of arms, K.
+    names : tuple of str
+        Names of the constraints.
+    matrix : ndarray, shape (m, K)
+        Their coefficients.
+    lower, upper : ndarray, shape (m,)
+        Their bounds, infinite where there is none.
+
+    Examples
+    --------
+    >>> problem = Problem(["a", "b", "c"], {"front": "a + b <= 1/2"}, scenario="anytime")
+    >>> problem
+    <Problem: 3 arms, 1 constraint, gaussian rewards, anytime, delta 0.1>
+    >>> problem.matrix, problem.upper
+    (array([[1., 1., 0.]]), array([0.5]))
+    """
+
+    arms: tuple[str, ...]
+    constraints: tuple[Constraint, ...]
+    rewards: Family
+    scenario: str
+    delta: float
+    groups: Mapping[str, tuple[str, ...]]
+    means: Array | None
+    epsilon: float
+    names: tuple[str, ...]
+    matrix: Array
+    lower: Array
+    upper: Array
+
+    def __init__(
+        self,
+        arms: Sequence[str] | int,
+        constraints: Constraints = (),
+        rewards: Family | None = None,
+        scenario: str = "end-of-time",
+        delta: float = 0.1,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        means: npt.ArrayLike | None = None,
+        epsilon: float = 0.0,
+    ) -> None:
+        checked_arms = check_arms(arms)
+        checked_groups = check_groups({} if groups is None else groups, checked_arms)
+        rows = check_constraints(constraints, checked_arms, checked_groups)
+
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("arms", checked_arms)
+        put("groups", MappingProxyType(checked_groups))
+        put("constraints", rows)
+        put("names", tuple(row.name for row in rows))
+        put("matrix", _frozen(np.reshape([row.coefficients for row in rows], (-1, self.size))))
+        put("lower", _frozen(np.array([row.lower for row in rows], dtype=float)))
+        put("upper", _frozen(np.array([row.upper for row in rows], dtype=float)))
+        put("rewards", _check_rewards(Gaussian() if rewards is None else rewards, self.size))
+        put("scenario", _check_scenario(scenario))
+        put("delta", _check_delta(delta))
+        put("means", None if means is None else self.check_means(means))
+        put("epsilon", _check_epsilon(epsilon))
+
+    @property
+    def size(self) -> int:
+        """Number of arms."""
+        return len(self.arms)
+
+    def _content(self) -> dict[str, Any]:
+        """Return the arguments that make this problem again."""
+        return {
+            "arms": self.arms,
+            "constraints": self.constraints,
+            "rewards": self.rewards,
+            "scenario": self.scenario,
+            "delta": self.delta,
+            "groups": dict(self.groups),
+            "means": None if self.means is None else tuple(self.means.tolist()),
+            "epsilon": self.epsilon,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return self._content() == other._content() if isinstance(other, Problem) else NotImplemented
+
+    def __hash__(self) -> int:
+        content = self._content()
+        return hash((frozenset(content.pop("groups").items()), *content.values()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Through the constructor: mapping proxies cannot be pickled, and arrays would
+        # come back writeable.
+        return Problem, tuple(self._content().values())
+
+    def __repr__(self) -> str:
+        return (
+            f"<Problem: {count(self.size, 'arm')}, {count(len(self.names), 'constraint')}, "
+            f"{self.rewards.name} rewards, {self.scenario}, delta {self.delta:g}"
+            f"{f', epsilon {self.epsilon:g}' if self.epsilon else ''}>"
+        )
+
+    def replace(self, **changes: Any) -> Problem:
+        """Return a copy with some of the constructor's arguments changed.
+
+        Examples
+        --------
+        >>> Problem(2).replace(delta=0.01).delta
+        0.01
+        """
+        return Problem(**(self._content() | changes))
+
+    def check_means(self, means: npt.ArrayLike) -> Array:
+        """Return means as a read-only array, or say what is wrong with them.
+
+        Parameters
+        ----------
+        means : array_like, shape (K,)
+            One mean per arm.
+
+        Raises
+        ------
+        MeansError
+            If their number is wrong, or one is not finite or outside the range of the
+            rewards' family.
+        """
+        try:
+            array = check_vector(means, "means", "arm", self.arms)
+        except ProblemError as error:
+            raise MeansError(str(error)) from None
+        for arm, mean in zip(self.arms, array, strict=True):
+            if not math.isfinite(mean):
+                raise MeansError(f"the mean of arm {arm!r} is {mean}; it must be finite.")
+        self.rewards.check_means(array, self.arms)
+        return _frozen(array)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Problem:
+        """Read a problem file.
+
+        Raises
+        ------
+        ProblemError
+            If the file cannot be read or does not describe a problem. The message
+            starts with the file's name.
+        """
+        return cls.from_text(read_text(path), source=str(path))
+
+    @classmethod
+    def from_text(cls, text: str, source: str = "<text>") -> Problem:
+        r"""Read a problem from the text of a problem file.
+
+        Parameters
+        ----------
+        text : str
+            TOML.
+        source : str
+            What error messages call it.
+
+        Examples
+        --------
+        >>> Problem.from_text('arms = ["a", "b"]\n[constraints]\ncap = "a <= 1/3"').upper
+        array([0.33333333])
+        """
+        table = parse_toml(text, source)
+        try:
+            return cls(**arguments(table))
+        except (ProblemError, MeansError) as error:
+            raise type(error)(f"{source}: {error}") from None
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write a problem file that :meth:`from_file` reads back as an equal problem."""
+        write_text(path, self.to_text())
+
+    def to_text(self) -> str:
+        """Return the text that :meth:`to_file` writes.
+
+        Examples
+        --------
+        >>> print(Problem(["a", "b"], {"cap": "3*a <= 1"}).to_text(), end="")
+        arms = ["a", "b"]
+        delta = 0.1
+        scenario = "end-of-time"
+        <BLANKLINE>
+        [rewards]
+        family = "gaussian"
+        sigma = 1.0
+        <BLANKLINE>
+        [constraints]
+        cap = "3*a <= 1"
+        """
+        top: dict[str, object] = {"arms": self.arms}
+        if self.means is not None:
+            top["means"] = self.means.tolist()
+        top["delta"] = self.delta
+        if self.epsilon:
+            top["epsilon"] = self.epsilon
+        top["scenario"] = self.scenario
+        parameters = {key: getattr(self.rewards, key) for key in parameter_names(self.rewards)}
+        tables: dict[str, Mapping[str, object]] = {
+            "rewards": {"family": self.rewards.name} | parameters,
+            "groups": self.groups,
+            "constraints": {
+                row.name: format_constraint(row, self.arms, self.groups) for row in self.constraints
+            },
+        }
+        return toml_text(top, tables)
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _check_rewards(rewards: object, size: int) -> Family:
+    if not isinstance(rewards, Family):
+        raise ProblemError(
+            "rewards must be Gaussian(...), Bernoulli(...), Poisson(...) or Bounded(...); "
+            f"got {reprlib.repr(rewards)}."
+        )
+    rewards.sigmas(size)  # refuses a wrong number of them
+    return rewards
+
+
+def _check_scenario(scenario: object) -> str:
+    if not isinstance(scenario, str) or scenario not in SCENARIOS:
+        raise ProblemError(
+            f"unknown scenario {reprlib.repr(scenario)}{guess(str(scenario), SCENARIOS)}"
+        )
+    return str(scenario)
+
+
+def _check_delta(delta: object) -> float:
+    number = check_number(delta, "delta")
+    if not 0 < number < 1:
+        raise ProblemError(f"delta must lie strictly between 0 and 1; got {number:g}.")
+    return number
+
+
+def _check_epsilon(epsilon: object) -> float:
+    number = check_number(epsilon, "epsilon")
+    if not 0 <= number < math.inf:
+        raise ProblemError(
+            f"epsilon must be 0 or a positive number, in the unit of rewards; got {number:g}."
+        )
+    return number + 0.0  # no negative zero

@@ -1,0 +1,1 @@
+"""Numbers into words, tables and pictures."""

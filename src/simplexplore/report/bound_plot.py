@@ -1,0 +1,330 @@
+"""Pictures: results in, a file out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.bound.bound import binary_kl
+
+from . import ternary as triangle
+from .page import (
+    BLUE,
+    DIM,
+    GREY,
+    GUTTER,
+    HEADING,
+    INK,
+    LINE,
+    ORANGE,
+    PALE_RED,
+    RED,
+    SMALL,
+    TEXT,
+    TRACK,
+    Page,
+    save_picture,
+)
+from .words import (
+    hardest_first,
+    headline,
+    move,
+    notes,
+    number,
+    prominent_arms,
+    recommended,
+    share,
+    times_alone,
+    title,
+    uses,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from simplexplore.bound.bound import Bound, Edge, ScenarioBound
+
+    from .words import Use
+
+Array = npt.NDArray[np.float64]
+
+SCENARIO_COLOUR = {"end-of-time": BLUE, "anytime": ORANGE}
+
+# Rows beyond these are counted in words.
+MAX_ARMS, MAX_EDGES, MAX_CONSTRAINTS = 16, 12, 8
+
+# Inches. A row is a bar, or a bar below one or two lines of text.
+MARGIN, HEADER = 0.3, 0.75
+ARM_ROW, BAR = 0.25, 0.25
+NAME_WIDTH, COLUMN_WIDTH, SIDE_WIDTH = 2.2, 1.55, 4.6
+
+
+def plot_bound(bound: Bound, path: str | os.PathLike[str]) -> None:
+    """Draw a bound: the policy, its constraints, the hard comparisons, where samples go.
+
+    With three arms the simplex of policies is drawn too.
+
+    Parameters
+    ----------
+    bound : Bound
+        From `lower_bound`.
+    path : path-like
+        The picture's file; its suffix chooses PNG, PDF or SVG. It is replaced if it exists.
+
+    Raises
+    ------
+    SettingError
+        If the suffix is unknown or the file cannot be written.
+    """
+    save_picture(lambda: bound_figure(bound), path)
+
+
+def bound_figure(bound: Bound) -> Figure:
+    """Draw a bound as a matplotlib figure, for use in a notebook or a report.
+
+    Axes carry labels: ``policy``, ``end-of-time``, ``anytime``, ``constraints``, ``edges``
+    and, with three arms, ``simplex`` and ``cone``.
+    """
+    arms = bound.problem.arms
+    shown = prominent_arms(bound, MAX_ARMS)
+    constraints = uses(bound, MAX_CONSTRAINTS)
+
+    # Measure first, then draw.
+    page = Page()
+    longest_name = max(page.width_of(arms[a], TEXT, "bold") for a in shown)
+    names_width = min(longest_name + 0.15, NAME_WIDTH)
+    arms_width = max(names_width + 3 * COLUMN_WIDTH, SIDE_WIDTH)
+    with_triangle = len(arms) == 3
+    edges = _edge_rows(page, bound, arms_width if with_triangle else SIDE_WIDTH)
+    arms_height = 2 * HEADING + ARM_ROW * len(shown)
+    stack = arms_height + GUTTER + HEADING + (LINE + BAR) * len(constraints)
+    edges_height = HEADING + sum(row.height for row in edges)
+    if with_triangle:
+        body_width = triangle.WIDTH + GUTTER + arms_width
+        body_height = max(triangle.HEIGHT, stack + GUTTER + edges_height)
+    else:
+        body_width = arms_width + GUTTER + SIDE_WIDTH
+        body_height = max(stack, edges_height)
+    remarks = [*_left_out(bound, len(shown), len(edges), len(constraints)), *notes(bound)]
+    remark_lines = [line for remark in remarks for line in page.wrap(remark, SMALL, body_width)]
+    top = MARGIN + HEADER
+    bottom = top + body_height + 0.15
+    page.resize(body_width + 2 * MARGIN, bottom + LINE * len(remark_lines) + MARGIN)
+
+    page.write(MARGIN, MARGIN, _fitting_title(page, bound, body_width), size=14, weight="bold")
+    page.write(MARGIN, MARGIN + 0.33, page.fit(headline(bound), 10.5, body_width), size=10.5)
+    left = MARGIN
+    if with_triangle:
+        triangle.draw_triangle(page, bound, left, top)
+        left += triangle.WIDTH + GUTTER
+    _draw_arms(page, bound, shown, left, top, names_width)
+    _draw_constraints(page, constraints, left, top + arms_height + GUTTER, arms_width)
+    if with_triangle:
+        _draw_edges(page, bound, edges, left, top + stack + GUTTER, arms_width)
+    else:
+        _draw_edges(page, bound, edges, left + arms_width + GUTTER, top, SIDE_WIDTH)
+    for i, line in enumerate(remark_lines):
+        page.write(MARGIN, bottom + LINE * i, line, size=SMALL, color=DIM)
+    return page.figure
+
+
+def _fitting_title(page: Page, bound: Bound, width: float) -> str:
+    """Name as many arms of the best mix as fit."""
+    for limit in (6, 5, 4, 3, 2, 1):
+        words = title(bound, limit)
+        if page.width_of(words, 14, "bold") <= width:
+            return words
+    return page.fit(words, 14, width, "bold")
+
+
+def _left_out(bound: Bound, arms: int, edges: int, constraints: int) -> list[str]:
+    """What the picture does not show."""
+    counts = [
+        (len(bound.problem.arms) - arms, "arm", "arms"),
+        (len(bound.edges) - edges, "easier comparison", "easier comparisons"),
+        (len(bound.problem.names) - constraints, "constraint", "constraints"),
+    ]
+    parts = [f"{n} {one if n == 1 else many}" for n, one, many in counts if n > 0]
+    return [f"Not shown: {', '.join(parts)}."] if parts else []
+
+
+def _draw_arms(
+    page: Page, bound: Bound, shown: list[int], left: float, top: float, names_width: float
+) -> None:
+    """One row per arm, one column each for the policy and the two allocations."""
+    page.heading(
+        left,
+        top,
+        "The best mix, and where samples should go",
+        "shares of use and of samples; bold: used by the best mix",
+        names_width + 3 * COLUMN_WIDTH,
+    )
+    columns: list[tuple[str, str, Array | None, str]] = [
+        ("policy", f"earns {number(bound.value)}", bound.policy, INK)
+    ]
+    for name, scenario in bound.scenarios.items():
+        note = _samples_needed(scenario)
+        columns.append((name, note, recommended(scenario), SCENARIO_COLOUR[name]))
+    longest = max(float(values.max()) for _, _, values, _ in columns if values is not None)
+    # Room for the number at the end of the longest bar.
+    reach = longest * COLUMN_WIDTH / (COLUMN_WIDTH - 0.6)
+    top += HEADING
+    body = top + HEADING
+    rows = len(shown)
+    names = {bound.problem.arms[arm]: bool(bound.policy[arm] > 0) for arm in shown}
+    page.names(left + names_width - 0.1, body, names_width - 0.1, ARM_ROW, names)
+    for j, (label, note, values, colour) in enumerate(columns):
+        start = left + names_width + j * COLUMN_WIDTH
+        width = COLUMN_WIDTH - 0.08
+        page.write(start, top, page.fit(label, TEXT, width, "bold"), weight="bold")
+        page.write(start, top + 0.18, page.fit(note, SMALL, width), size=SMALL, color=DIM)
+        axes = page.axes(start, body, COLUMN_WIDTH, ARM_ROW * rows, label)
+        axes.set_xlim(0, reach)
+        axes.set_ylim(rows, 0)
+        axes.plot([0, 0], [0, rows], color=TRACK, linewidth=1, clip_on=False)
+        if values is None:
+            continue
+        heights = np.arange(rows) + 0.5
+        axes.barh(heights, values[shown], height=0.66, color=colour)
+        for y, value in zip(heights, values[shown], strict=True):
+            axes.text(
+                value + 0.03 * reach,
+                y,
+                share(float(value)),
+                size=SMALL,
+                color=INK if value > 0 else DIM,
+                va="center_baseline",
+            )
+
+
+def _samples_needed(scenario: ScenarioBound) -> str:
+    if np.isinf(scenario.characteristic_time):
+        return "a tie: never enough"
+    if scenario.characteristic_time == 0:
+        return "no samples needed"
+    needed = f"at least {number(scenario.lower_bound)}"
+    return f"{needed} samples" if scenario.lower_bound < 1e7 else needed  # digits go before words
+
+
+def _draw_constraints(
+    page: Page, constraints: list[Use], left: float, top: float, width: float
+) -> None:
+    """Each constraint's use on the scale of what all policies could use."""
+    note = "dot: what the best mix uses; dark: allowed; filled dot: no slack"
+    if not constraints:
+        note = "none: every mix is allowed"
+    page.heading(left, top, "Constraints and their slack", note, width)
+    axes = _rows_axes(page, left, top, width, (LINE + BAR) * len(constraints), "constraints")
+    axes.set_xlim(0, 1)
+    for i, use in enumerate(constraints):
+        y = (LINE + BAR) * i
+        words = f"{use.name}: {number(use.amount)}, {use.limit}"
+        value = "tight" if use.active else f"slack {number(use.slack)}"
+        _write_row(page, left, top + HEADING + y, width, [words], value)
+        low, high = use.reach
+        ends = np.array([use.lower, use.upper, use.amount])
+        # On the track, and in its middle if all policies use the same.
+        start, end, here = np.clip((ends - low) / (high - low), 0, 1) if high > low else (0, 1, 0.5)
+        y += LINE + 0.09
+        axes.plot([0, 1], [y, y], color=TRACK, linewidth=5, solid_capstyle="butt")
+        axes.plot([start, end], [y, y], color=GREY, linewidth=5, solid_capstyle="butt")
+        fill = RED if use.active else "white"
+        axes.plot(here, y, "o", markersize=8, color=fill, markeredgecolor=INK, clip_on=False)
+
+
+@dataclass(frozen=True)
+class _EdgeRow:
+    """One comparison, ready to be drawn."""
+
+    lines: list[str]
+    value: str
+    time: float
+    decisive: bool
+
+    @property
+    def height(self) -> float:
+        return LINE * len(self.lines) + BAR
+
+
+def _edge_rows(page: Page, bound: Bound, width: float) -> list[_EdgeRow]:
+    """Put the hardest comparisons into words that fit."""
+    own = bound.scenarios[bound.problem.scenario]
+    times = times_alone(bound)
+    rows = []
+    for e in hardest_first(times)[:MAX_EDGES]:
+        edge, time = bound.edges[e], float(times[e])
+        tie = np.isinf(time)
+        value = (
+            "a tie" if tie else f"{number(time * binary_kl(bound.delta))}  (gap {number(edge.gap)})"
+        )
+        room = width - page.width_of(value, SMALL) - 0.15
+        lines = _fitting_move(page, edge, bound.problem.arms, room)
+        rows.append(_EdgeRow(lines, value, time, tie or e in own.binding_edges))
+    return rows
+
+
+def _fitting_move(page: Page, edge: Edge, arms: Sequence[str], width: float) -> list[str]:
+    """Say what an edge moves: on one line, or on two with names cut as far as needed."""
+    losing, gaining = move(edge, arms)
+    lines = [f"{losing} → {gaining}"]
+    for name_width in (40, 24, 16, 10, 6):
+        if max(page.width_of(line, TEXT) for line in lines) <= width:
+            break
+        losing, gaining = move(edge, arms, name_width)
+        lines = [losing, f"→ {gaining}"]
+    return lines
+
+
+def _draw_edges(
+    page: Page, bound: Bound, rows: list[_EdgeRow], left: float, top: float, width: float
+) -> None:
+    """Draw how hard each neighbouring policy is to rule out by itself."""
+    note = "samples each would take alone; pale: settled along the way"
+    if bound.problem.epsilon:
+        note = "for the best mix itself (epsilon 0): samples each would take alone"
+    if not rows:
+        note = "none: only one mix is allowed"
+    page.heading(left, top, "Which comparisons are hard", note, width)
+    axes = _rows_axes(page, left, top, width, sum(row.height for row in rows), "edges")
+    longest = max((row.time for row in rows if np.isfinite(row.time)), default=1.0)
+    axes.set_xlim(0, longest)
+    y = 0.0
+    for row in rows:
+        _write_row(page, left, top + HEADING + y, width, row.lines, row.value)
+        bar = y + row.height - BAR + 0.09
+        axes.plot(
+            [0, min(row.time, longest)],
+            [bar, bar],
+            color=RED if row.decisive else PALE_RED,
+            linewidth=5,
+            solid_capstyle="butt",
+            linestyle="-" if np.isfinite(row.time) else (0, (1, 0.6)),
+        )
+        y += row.height
+
+
+def _rows_axes(
+    page: Page, left: float, top: float, width: float, height: float, label: str
+) -> Axes:
+    """Axes below a heading whose vertical unit is an inch, downwards."""
+    height = max(height, 0.01)  # there may be no rows
+    axes = page.axes(left, top + HEADING, width, height, label)
+    axes.set_ylim(height, 0)
+    return axes
+
+
+def _write_row(
+    page: Page, left: float, top: float, width: float, lines: list[str], value: str
+) -> None:
+    """Write a row's words above its bar, and its value at the right."""
+    room = width - page.width_of(value, SMALL) - 0.15
+    for i, line in enumerate(lines):
+        page.write(left, top + LINE * i, page.fit(line, TEXT, room))
+    page.write(left + width, top, value, size=SMALL, color=DIM, ha="right")

@@ -1,0 +1,153 @@
+"""Live studies as text for a terminal, readable from 80 columns on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from simplexplore.problem.spelling import count
+
+from .tables import MAX_ROWS, print_limited, titled_table
+from .words import number, percent, shorten
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def print_status(status: Mapping[str, Any], console: Console) -> None:
+    """Print everything that `Study.status` says."""
+    stopped = status["answer"] is not None
+    epsilon = status["epsilon"]
+    console.print(
+        f"{status['name']}: {count(status['rewards'], 'reward')}, {status['pending']} pending, "
+        f"{status['sampler']}, {status['scenario']}, threshold {status['threshold']} "
+        f"({'proven' if status['proven'] else 'a heuristic'}), delta {status['delta']:g}"
+        f"{f', epsilon {epsilon:g}' if epsilon else ''}",
+        style="dim",
+    )
+    console.print()
+    if stopped:
+        answer = status["answer"]
+        mix = ", ".join(f"{share:.3g} {arm}" for arm, share in answer["mix"].items())
+        console.print(
+            f"Answer: {mix}. It is {f'within {epsilon:g} of the best, ' if epsilon else ''}"
+            f"wrong with probability at most {answer['delta']:g}"
+            f"{'' if status['proven'] else ' by a rule of thumb'}; found with "
+            f"{count(answer['rewards'], 'reward')}.",
+            style="bold",
+        )
+    elif status["policy"] is None:
+        console.print("No answer yet: some arms have no reward.", style="bold")
+    else:
+        low, high = status["value_interval"]
+        console.print(f"Best mix so far: {status['policy_in_words']}", style="bold")
+        console.print(f"It earns {number(status['value'])}, {_between(low, high)}.")
+        console.print(_to_go(status))
+    if status["overdue"]:
+        console.print(
+            f"{count(status['overdue'], 'pull')} overdue: given up with the next question."
+        )
+    print_limited(console, _arms(status), len(status["arms"]), "with fewer rewards")
+    console.print(f"between: {status['intervals']}", style="dim")
+    if status["edges"]:
+        print_limited(console, _comparisons(status), len(status["edges"]), "nearer their end")
+    if status["constraints"]:
+        print_limited(console, _constraints(status), len(status["constraints"]), "")
+
+
+def _between(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "within limits that are not known yet"
+    return f"between {number(low)} and {number(high)} whatever the moment"
+
+
+def _to_go(status: Mapping[str, Any]) -> str:
+    if status["to_go"] is None:
+        return "The best policies tie at the means seen so far: no telling how many samples to go."
+    return (
+        f"{percent(status['progress'])} of the evidence needed; about {number(status['to_go'])} "
+        "samples to go if the means are as they look."
+    )
+
+
+def _arms(status: Mapping[str, Any]) -> Table:
+    table = titled_table("Arms")
+    table.add_column("arm")
+    for name in ("rewards", "pending", "target", "mean", "between", "", "in the mix"):
+        table.add_column(name, justify="right")
+    for arm in sorted(status["arms"], key=lambda arm: -arm["rewards"])[:MAX_ROWS]:
+        table.add_row(
+            shorten(arm["arm"], 24),
+            str(arm["rewards"]),
+            str(arm["pending"] or ""),
+            number(arm["target"]),
+            _number(arm["mean"]),
+            _number(arm["low"]),
+            _number(arm["high"]),
+            f"{arm['policy']:.3g}" if arm["policy"] else "",
+        )
+    return table
+
+
+def _comparisons(status: Mapping[str, Any]) -> Table:
+    table = titled_table("Evidence against neighbouring mixes")
+    table.add_column("less of")
+    table.add_column("more of")
+    for name in ("evidence", "needed"):
+        table.add_column(name, justify="right")
+    edges = sorted(status["edges"], key=lambda edge: edge["statistic"] - edge["threshold"])
+    for edge in edges[:MAX_ROWS]:
+        sides = [
+            ", ".join(
+                arm if abs(rate) == 1 else f"{abs(rate):.3g} {arm}"
+                for arm, rate in edge["direction"].items()
+                if rate * sign > 0
+            )
+            for sign in (-1, 1)
+        ]
+        table.add_row(
+            *(shorten(side, 26) for side in sides),
+            number(edge["statistic"]),
+            number(edge["threshold"]),
+        )
+    return table
+
+
+def _constraints(status: Mapping[str, Any]) -> Table:
+    table = titled_table("Constraints")
+    table.add_column("constraint")
+    for name in ("at least", "at most", "samples so far", "mix"):
+        table.add_column(name, justify="right")
+    for row in status["constraints"][:MAX_ROWS]:
+        cells = [_number(row[name]) for name in ("lower", "upper", "explored", "policy")]
+        table.add_row(shorten(row["name"], 30), *cells)
+    return table
+
+
+def print_studies(studies: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """Print a list of studies."""
+    if not studies:
+        console.print("No studies yet: 'simplexplore study create FILE' starts one.")
+        return
+    table = titled_table("Studies")
+    for name in ("study", "state"):
+        table.add_column(name)
+    for name in ("rewards", "pending", "delta"):
+        table.add_column(name, justify="right")
+    table.add_column("last change (UTC)")
+    for study in studies:
+        table.add_row(
+            shorten(study["name"], 30),
+            study["state"],
+            str(study["rewards"]),
+            str(study["pending"]),
+            f"{study['delta']:g}",
+            datetime.fromtimestamp(study["changed"], UTC).strftime("%Y-%m-%d %H:%M:%S"),
+        )
+    console.print(table)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else number(value)

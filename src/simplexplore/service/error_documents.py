@@ -1,0 +1,122 @@
+"""Every error as a problem document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from simplexplore.errors import MeansError, ProblemError, SimplexploreError, TooLargeError
+from simplexplore.protocol import PROBLEM_TYPE, to_problem
+from simplexplore.report.json_text import to_json
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Let an application answer what a request can cause with a problem document."""
+    app.add_exception_handler(SimplexploreError, _ours)
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(RequestValidationError, _of_request)
+
+
+def problem_response(
+    document: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> Response:
+    """A response that carries a problem document."""
+    return Response(to_json(dict(document)), int(document["status"]), headers, PROBLEM_TYPE)
+
+
+class FileError(ProblemError):
+    """Something is wrong in a problem file, at a line of it if that can be told."""
+
+    def __init__(self, error: ProblemError | MeansError, text: str) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.line = line_of(text, str(error))
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SimplexploreError)
+    if isinstance(error, FileError):
+        return problem_response(to_problem(error.error) | {"line": error.line})
+    document = to_problem(error)
+    # Where the store is concerns only those who run the service.
+    document["detail"] = document["detail"].replace(request.app.state.store_name, "the store")
+    headers = {"Retry-After": "1"} if document["status"] == 503 else None
+    return problem_response(document, headers)
+
+
+async def _of_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem_response(http_problem(error.status_code, error.detail), error.headers)
+
+
+def http_problem(status: int, detail: str) -> dict[str, Any]:
+    """An error that HTTP itself has a name for."""
+    if status == 413:
+        return to_problem(TooLargeError(detail))
+    name = "urn:simplexplore:access" if status in (401, 403) else "about:blank"
+    title = HTTPStatus(status).phrase
+    return {"type": name, "title": title, "status": status, "detail": detail}
+
+
+async def _of_request(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    # What came is not repeated: it may be large, or a secret.
+    found = [
+        {"where": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()
+    ][:20]
+    detail = "; ".join(f"{one['where']}: {one['message']}" for one in found)
+    return problem_response(
+        {
+            "type": "urn:simplexplore:setting",
+            "title": "the request does not fit the interface",
+            "status": 422,
+            "detail": f"{detail}. /v1/openapi.json describes every request.",
+            "errors": found,
+        }
+    )
+
+
+def failure(request: str) -> dict[str, Any]:
+    """The program failed: no detail of it leaves the machine."""
+    return {
+        "type": "urn:simplexplore:service",
+        "title": "Internal Server Error",
+        "status": 500,
+        "detail": f"the service failed; its log says why, under the request's id ({request}).",
+    }
+
+
+def line_of(text: str, message: str) -> int | None:
+    r"""The line of a problem file that a message is about.
+
+    Mistakes in the TOML come with their line. For others it is that of the entry which the
+    message names.
+
+    Examples
+    --------
+    >>> text = 'arms = ["a", "b"]\ndelta = 7\n[constraints]\ncap = "a + z <= 1"'
+    >>> line_of(text, "problem: constraint 'cap': unknown arm 'z'")
+    4
+    >>> line_of(text, "problem: delta must lie strictly between 0 and 1; got 7.")
+    2
+    """
+    stated = re.search(r"\bline (\d+)\b", message)
+    if stated:
+        return int(stated[1])
+    entries = [
+        (found[1].strip().strip("\"'`"), i)
+        for i, line in enumerate(text.splitlines(), start=1)
+        if (found := re.match(r"([^=#\[]+)=", line))
+    ]
+    for shape in ("constraint {!r}", "group {!r}", "{!r}", "\n  {}:", ": {} "):
+        for name, i in entries:
+            if shape.format(name) in message:
+                return i
+    return next((i for name, i in entries if re.search(rf"\b{re.escape(name)}\b", message)), None)

@@ -1,0 +1,136 @@
+"""What every request passes: limits on its body, headers of the answer, a log line, a count."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from typing import Any
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from simplexplore.protocol import MAX_BODY
+
+from .error_documents import failure, http_problem, problem_response
+from .logs import log, log_failure
+from .metrics import Metrics
+
+# Seconds for a request's body to arrive.
+BODY_PATIENCE = 20.0
+
+# Nothing of another origin is loaded, and no script or style that stands in a page.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Gate:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        scope["request_id"] = secrets.token_hex(8)
+        # Paths are matched as they were sent and names decoded afterwards, so that a study's
+        # name may contain a slash without meaning another path.
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        scope["path"] = raw.decode("latin-1")
+        status = 0
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+                headers["X-Request-ID"] = scope["request_id"]
+            await send(message)
+
+        self._metrics.in_progress += 1
+        try:
+            refusal = _refusal(scope)
+            if refusal is not None:
+                await problem_response(refusal, {"Connection": "close"})(scope, receive, sending)
+            else:
+                await self._app(scope, _Body(receive), sending)
+        except Exception as error:
+            log_failure(error, scope["request_id"])
+            if status:  # half an answer is out
+                raise
+            await problem_response(failure(scope["request_id"]))(scope, receive, sending)
+        finally:
+            self._metrics.in_progress -= 1
+            self._note(scope, status, time.perf_counter() - started)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        self._metrics.count(scope["method"], route, status, seconds)
+        level = logging.ERROR if status >= 500 else logging.INFO
+        fields: dict[str, Any] = {
+            "id": scope["request_id"],
+            "method": scope["method"],
+            "path": scope["path"][:300],
+            "status": status,
+            "ms": round(1000 * seconds, 1),
+            "token": scope.get("token_id"),
+        }
+        log("request", level, **fields)
+
+
+def _refusal(scope: Scope) -> dict[str, Any] | None:
+    """Why a request is refused by its headers alone."""
+    headers = dict(scope["headers"])
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit() or int(length[:20]) > MAX_BODY:
+        return http_problem(413, _TOO_LARGE)
+    if scope["method"] == "POST" and (length != b"0" or b"transfer-encoding" in headers):
+        # A page of another site can make a browser send other types, but not this one.
+        kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        if kind != b"application/json":
+            return http_problem(415, "send JSON, with the header Content-Type: application/json.")
+    return None
+
+
+_TOO_LARGE = f"a body has at most {MAX_BODY:,} bytes; send it in several requests."
+
+
+class _Body:
+    """The body of a request, which has to be small and to arrive in time."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._read = 0
+        self._until = time.monotonic() + BODY_PATIENCE
+        self._complete = False
+
+    async def __call__(self) -> Message:
+        if self._complete:  # what comes now is the news that the client has gone
+            return await self._receive()
+        try:
+            message = await asyncio.wait_for(self._receive(), self._until - time.monotonic())
+        except TimeoutError:
+            raise HTTPException(
+                408, f"the body did not arrive within {BODY_PATIENCE:g} s.", {"Connection": "close"}
+            ) from None
+        self._read += len(message.get("body", b""))
+        if self._read > MAX_BODY:
+            raise HTTPException(413, _TOO_LARGE, {"Connection": "close"})
+        self._complete = not message.get("more_body", False)
+        return message

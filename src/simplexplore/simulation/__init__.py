@@ -1,0 +1,1 @@
+"""Many runs: simulate, and what they gave."""

@@ -1,0 +1,247 @@
+"""Many seeded runs of a sampler on an instance whose means are known.
+
+A run is a function of (problem, means, sampler, settings, seed, run number). Workers are
+threads: compiled code runs without the interpreter's lock, each worker has an engine of its
+own, and blocks of runs are handed out one by one, so that results never depend on how many
+workers there are.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.bound.bound import Bound, lower_bound
+from simplexplore.errors import SettingError
+from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.stopping import find_threshold
+from simplexplore.problem.checks import whole_number
+from simplexplore.problem.families import Gaussian
+from simplexplore.problem.problem import Problem
+from simplexplore.samplers import find_sampler
+
+from .results import Results
+
+Array = npt.NDArray[np.float64]
+
+# A run that has not stopped by then is stuck for all practical purposes.
+DEFAULT_MAX_STEPS = 10_000_000
+
+# Runs per call of compiled code: long enough to hide the call, short enough to report
+# progress and to be interrupted.
+BLOCK_SECONDS = 0.25
+MAX_BLOCK = 200
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class _Block:
+    first: int
+    pulls: npt.NDArray[np.int64]
+    correct: npt.NDArray[np.bool_]
+    counts: Array
+    seconds: float
+
+
+def simulate(
+    problem: Problem,
+    means: npt.ArrayLike | None = None,
+    sampler: str = "ctns",
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    runs: int = 100,
+    seed: int = 0,
+    scenario: str | None = None,
+    threshold: str = "gk16",
+    tracking: str | None = None,
+    noise: npt.ArrayLike | None = None,
+    workers: int | None = None,
+    max_steps: int | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Simulate many runs of a sampler.
+
+    Parameters
+    ----------
+    problem : Problem
+    means : sequence of float, optional
+        True means; default: the problem's own guess.
+    sampler : str
+        One of `simplexplore.SAMPLERS`, or the path of a sampler file.
+    delta, epsilon, scenario
+        Default: the problem's.
+    threshold : str
+        One of `simplexplore.THRESHOLDS`, or the path of a threshold file. ``"gk16"`` compares
+        with the paper's figures; only proven ones keep delta as a promise.
+    tracking : str, optional
+        How arms follow the sampler's allocation; default: the sampler's own choice.
+    noise : sequence of float, optional
+        Standard deviations of the rewards drawn, where they differ from what the sampler is
+        told (Gaussian rewards only).
+    workers : int, optional
+        Threads; default: all cores. Results do not depend on it.
+    max_steps : int, optional
+        Runs are capped there, and counted as capped. A tied optimum needs one: it is never
+        found.
+    progress : function, optional
+        Called with (runs done, runs) after each block.
+
+    Returns
+    -------
+    Results
+        Of the runs finished; all of them unless interrupted (Ctrl-C keeps what is done).
+    """
+    for name, value in (("runs", runs), ("workers", workers), ("max_steps", max_steps)):
+        if value is not None:
+            whole_number(value, name, 1)
+    whole_number(seed, "seed", 0)
+    chosen = find_sampler(sampler)
+    rule = find_threshold(threshold)
+    if scenario is not None:
+        problem = problem.replace(scenario=scenario)
+    if epsilon is not None:
+        problem = problem.replace(epsilon=epsilon)
+    bound = lower_bound(problem, means, delta)
+    if bound.ties and not problem.epsilon and max_steps is None:
+        raise SettingError(_tied(bound))
+    plan = Plan(
+        problem=problem,
+        sampler=chosen,
+        threshold=rule,
+        delta=bound.delta,
+        scenario=problem.scenario,
+        tracking=tracking,
+        allocation=tuple(bound.allocation.tolist()) if chosen.needs_truth else None,
+    )
+    spread = _noise(problem, noise)
+    count = workers or os.cpu_count() or 1
+    cap = max_steps or DEFAULT_MAX_STEPS
+    blocks = sorted(
+        _run_blocks(plan, bound, spread, runs, seed, cap, count, progress), key=lambda b: b.first
+    )
+    return Results(
+        plan=plan,
+        bound=bound,
+        seed=int(seed),
+        runs_asked=int(runs),
+        max_steps=cap,
+        run_numbers=np.concatenate(
+            [np.arange(b.first, b.first + len(b.pulls)) for b in blocks] or [np.zeros(0, int)]
+        ),
+        stopping_times=np.concatenate([np.abs(b.pulls) for b in blocks] or [np.zeros(0, int)]),
+        capped=np.concatenate([b.pulls < 0 for b in blocks] or [np.zeros(0, bool)]),
+        correct=np.concatenate([b.correct for b in blocks] or [np.zeros(0, bool)]),
+        pulls=np.concatenate([b.counts for b in blocks] or [np.zeros((0, problem.size))]),
+        seconds=float(sum(b.seconds for b in blocks)),
+        noise=None if np.array_equal(spread, problem.rewards.sigmas(problem.size)) else spread,
+    )
+
+
+def _run_blocks(
+    plan: Plan,
+    bound: Bound,
+    noise: Array,
+    runs: int,
+    seed: int,
+    max_steps: int,
+    workers: int,
+    progress: Progress | None,
+) -> list[_Block]:
+    first = Engine(plan)
+    first.announce()
+    idle: SimpleQueue[Engine] = SimpleQueue()
+    idle.put(first)
+
+    def block(start: int, stop: int) -> _Block:
+        try:
+            engine = idle.get_nowait()
+        except Empty:
+            engine = first.twin()
+        began = time.perf_counter()
+        pulls, vertices, counts = engine.simulate(
+            bound.means, noise, streams(seed, range(start, stop)), max_steps
+        )
+        seconds = time.perf_counter() - began
+        right = np.isin(vertices, list(engine.table.right_answers(bound.means)))
+        idle.put(engine)
+        return _Block(start, pulls, right, counts, seconds)
+
+    # Two steps of a first run compile everything; run 0 then says how long a run takes.
+    first.simulate(bound.means, noise, streams(seed, range(1)), 2)
+    done: list[_Block] = []
+    pool = ThreadPoolExecutor(max_workers=workers)
+    active: set[Future[_Block]] = set()
+
+    def collect() -> None:
+        """Wait for some block and report."""
+        nonlocal active
+        ready, active = wait(active, return_when=FIRST_COMPLETED)
+        done.extend(future.result() for future in ready)
+        if progress:
+            progress(sum(len(b.pulls) for b in done), runs)
+
+    try:
+        active.add(pool.submit(block, 0, 1))
+        collect()
+        each = max(done[0].seconds, 1e-6)
+        size = int(min(MAX_BLOCK, max(1, BLOCK_SECONDS / each), max(1, runs // (4 * workers))))
+        for start, stop in _pieces(1, runs, size):
+            active.add(pool.submit(block, start, stop))
+            if len(active) >= 2 * workers:
+                collect()
+        while active:
+            collect()
+    except KeyboardInterrupt:
+        # Blocks under way cannot be stopped; they are short, and what they find is kept.
+        pool.shutdown(wait=True, cancel_futures=True)
+        done += [future.result() for future in active if not future.cancelled()]
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    return done
+
+
+def _pieces(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
+    for first in range(start, stop, size):
+        yield first, min(first + size, stop)
+
+
+def _noise(problem: Problem, noise: npt.ArrayLike | None) -> Array:
+    """Standard deviations to draw rewards with."""
+    if noise is None:
+        return problem.rewards.sigmas(problem.size)
+    if not isinstance(problem.rewards, Gaussian):
+        raise SettingError(
+            f"noise is for gaussian rewards; {problem.rewards.name} rewards have no standard "
+            "deviation of their own."
+        )
+    try:
+        spread = np.broadcast_to(np.asarray(noise, dtype=float), (problem.size,)).copy()
+    except (TypeError, ValueError):
+        raise SettingError(
+            f"noise must be one number, or one for each of the {problem.size} arms; got {noise!r}."
+        ) from None
+    if not (np.isfinite(spread).all() and (spread > 0).all()):
+        raise SettingError("noise must be positive and finite.")
+    return spread
+
+
+def _tied(bound: Bound) -> str:
+    def written(policy: Array) -> str:
+        arms = bound.problem.arms
+        return " + ".join(f"{x:.4g} {arms[a]}" for a, x in enumerate(policy) if x > 0)
+
+    policies = "\n".join(f"  {written(policy)}" for policy in (bound.policy, *bound.ties))
+    return (
+        f"the optimum is not unique, so no number of samples finds it. These policies tie:\n"
+        f"{policies}\nGive epsilon > 0 (--epsilon), with which one of them is good enough, or "
+        "max_steps (--max-steps) to simulate all the same."
+    )

@@ -1,0 +1,1 @@
+"""Durable runs: events, state, store, asking, telling, status."""
