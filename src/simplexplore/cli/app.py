@@ -278,14 +278,8 @@ def _simulate_all(
     problem: "Problem", jobs: list[tuple[str, str]], runs: int, **settings: Any
 ) -> "list[Results]":
     """Simulate samplers one after the other; Ctrl-C keeps the runs that are finished."""
-    from numba.core.errors import NumbaError
-
-    from simplexplore.exploration.compile import compile_ahead, explained
     from simplexplore.simulation.simulate import simulate as run
 
-    rule = settings.get("threshold", "gk16")
-    if len(dict(jobs)) > 1 and _is_sound(problem, runs, settings):
-        compile_ahead(jobs, problem, rule)
     results: list[Results] = []
     with progress("runs") as bars:
         for number, (name, scenario) in enumerate(jobs, 1):
@@ -301,8 +295,6 @@ def _simulate_all(
                 )
             except KeyboardInterrupt:
                 break
-            except NumbaError as error:
-                raise explained(error, f"{name} with threshold {rule}") from error
             if result.runs:
                 results.append(result)
             if result.runs < result.runs_asked:
@@ -310,21 +302,6 @@ def _simulate_all(
     if not results:
         raise KeyboardInterrupt
     return results
-
-
-def _is_sound(problem: "Problem", runs: int, settings: dict[str, Any]) -> bool:
-    """Whether nothing is wrong that the first simulation would refuse before it compiles."""
-    from simplexplore.bound.bound import lower_bound
-    from simplexplore.samplers import TRACKINGS
-
-    bound = lower_bound(problem, settings.get("means"), settings.get("delta"))
-    counts = [runs, settings.get("workers"), settings.get("max_steps")]
-    return (
-        all(count is None or count >= 1 for count in counts)
-        and settings.get("seed", 0) >= 0
-        and settings.get("tracking") in (None, *TRACKINGS)
-        and not (bound.ties and not problem.epsilon and settings.get("max_steps") is None)
-    )
 
 
 def _exit_if_unfinished(results: "list[Results]", jobs: list[tuple[str, str]]) -> None:

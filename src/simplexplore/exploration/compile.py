@@ -1,90 +1,208 @@
-"""Compiling several samplers side by side, and saying in plain words why one does not compile."""
+"""The functions of a run, uncompiled and as machine code, and when to compile them.
+
+Live studies and `Explorer` run the kernels uncompiled, which needs no compiler and gives the same
+bits; a long one is compiled behind its back. Simulations compile before they start.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import os
+import json
 import re
-import signal
+import subprocess
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from simplexplore.errors import SettingError
-from simplexplore.kernels.build import Kernels, build
-from simplexplore.problem.families import Bernoulli, Gaussian
-from simplexplore.problem.problem import Problem
-from simplexplore.samplers import find_sampler
+from simplexplore.errors import SettingError, SimplexploreError
+from simplexplore.kernels import (
+    episode,
+    events,
+    maximin,
+    projection,
+    recommend_answer,
+    recommend_vertex,
+    thresholds,
+)
+from simplexplore.kernels.blocks import Block
+from simplexplore.kernels.cache import code_of, lasts
+from simplexplore.kernels.slots import Slots
+from simplexplore.samplers.declarations import function_of, is_ours
 
-from .engine import Engine, Plan, streams
-from .stopping import find_threshold
+if TYPE_CHECKING:
+    from simplexplore.kernels.native import Unit
 
-# A compiler takes a few hundred megabytes.
-MAX_PROCESSES = 4
+# Who waits longer than this is told how long it will take.
+PATIENCE = 2.0
+
+# Seconds to compile, for the estimate; others take less than half of one.
+_SECONDS = {"simulate_runs": 3.0, "fold_events": 3.0, "step": 2.5, "balance": 2.5, "project": 2.0}
+
+_FORM = {
+    "allocate": "Allocate",
+    "reached": "Reached",
+    "recommend": "Recommend",
+    "balance": "Balance",
+    "project": "Project",
+}
+_ENTRIES: dict[str, tuple[Callable[..., Any], str]] = {
+    "simulate": (episode.simulate_runs, "Simulate"),
+    "step": (episode.step, "Step"),
+    "fold": (events.fold_events, "Fold"),
+    "level": (events.level_of_edge, "Level"),
+}
 
 
-def compile_ahead(jobs: Sequence[tuple[str, str]], problem: Problem, threshold: str) -> None:
-    """Compile what several (sampler, scenario) need and the cache lacks, side by side.
+class Program:
+    """What a run calls: sampler, stopping rule, way to recommend, solvers, and the loops.
 
-    Numba compiles one function at a time in each process. What does not compile is left for
-    the run that needs it to complain about.
+    Parameters
+    ----------
+    sampler, threshold : Path
+        Files; a threshold of ours has none.
+    rule : str
+        The threshold's function.
+    closed_form, sticking : bool
+        Which kind of rewards; whether answers within epsilon are good enough.
     """
-    closed_form = isinstance(problem.rewards, Gaussian) and problem.rewards.domain is None
-    answers = "recommend_answer" if problem.epsilon else "recommend_vertex"
-    rule = find_threshold(threshold)
-    missing: dict[Kernels, tuple[str, str]] = {}
-    for name, scenario in jobs:
-        file = find_sampler(name).in_scenario(scenario).file
-        family = "gaussian" if closed_form else "exponential"
-        module = build(file, family, rule.file, rule.function, answers)
-        if not module.is_cached:
-            missing.setdefault(module, (name, scenario))
-    if len(missing) < 2 or (os.cpu_count() or 1) < 2:
-        return  # each is compiled, and announced, where it is first used
-    names = ", ".join(dict.fromkeys(name for name, _ in missing.values()))
-    sys.stderr.write(f"compiling {names} (once on this machine) ...\n")
-    sys.stderr.flush()
-    count = min(len(missing), os.cpu_count() or 1, MAX_PROCESSES)
-    # Ctrl-C reaches these processes too; they end without a word.
-    quietly = (signal.SIGINT, signal.SIG_DFL)
-    with ProcessPoolExecutor(count, get_context("spawn"), signal.signal, quietly) as pool:
-        made = [
-            pool.submit(_compile, name, scenario, closed_form, threshold, problem.epsilon)
-            for name, scenario in missing.values()
-        ]
-        for module, future in zip(missing, made, strict=True):
-            with contextlib.suppress(Exception):
-                future.result()
-                module.is_cached = True
+
+    def __init__(
+        self, sampler: Path, threshold: Path | None, rule: str, closed_form: bool, sticking: bool
+    ) -> None:
+        self._made_with = (sampler, threshold, rule, closed_form, sticking)
+        self.closed_form = closed_form
+        reached = function_of(threshold, rule) if threshold else getattr(thresholds, rule)
+        self.slots = Slots(
+            allocate=function_of(sampler, "allocate"),
+            reached=reached,
+            recommend=(recommend_answer if sticking else recommend_vertex).recommend,
+            balance=maximin.balance,
+            project=projection.project,
+        )
+        self._own = {
+            "allocate": () if is_ours(sampler) else (sampler,),
+            "reached": (threshold,) if threshold else (),
+        }
+        self._behind: threading.Thread | None = None
+
+    @property
+    def code(self) -> str:
+        """Changes with every file that a run's numbers depend on."""
+        own = (file for files in self._own.values() for file in files)
+        return f"{code_of(*own)}-{'answer' if self._made_with[-1] else 'vertex'}"
+
+    # ------------------------------------------------------------------ machine code
+
+    def entry(self, name: str) -> Unit:
+        """The machine code of a loop: "simulate", "step" or "fold"."""
+        return _unit(*_ENTRIES[name], self.closed_form)
+
+    def bound(self, slot: str, function: Callable[..., Any]) -> Unit:
+        """The machine code of a function in a slot."""
+        # The projection is the same for all kinds of rewards.
+        closed_form = self.closed_form or slot == "project"
+        return _unit(function, _FORM[slot], closed_form, *self._own.get(slot, ()))
+
+    def address(self, slot: str, function: Callable[..., Any]) -> int:
+        """Where compiled code finds a function; 0 if nothing of this run calls it."""
+        return self.bound(slot, function).address if slot in self._used() else 0
+
+    def _used(self) -> set[str]:
+        from simplexplore.kernels.native import calls
+
+        always = {"allocate", "reached", "recommend"}
+        called = calls(self.slots.allocate) | calls(self.slots.recommend)
+        return always | (called & {"balance", "project"})
+
+    def block(self, record: Any) -> Block:
+        """A record for compiled code."""
+        return Block(record, self.address)
+
+    def units(self, entry: str) -> list[Unit]:
+        """All that a loop needs."""
+        slots = self.slots._asdict().items()
+        used = self._used()
+        return [self.entry(entry), *(self.bound(k, f) for k, f in slots if k in used)]
+
+    def is_ready(self, entry: str) -> bool:
+        """Whether nothing has to be compiled for a loop."""
+        return all(unit.is_ready for unit in self.units(entry))
+
+    def compile(self, entry: str) -> None:
+        """Compile what a loop needs and is not there."""
+        missing = [unit for unit in self.units(entry) if not unit.is_ready]
+        with _announced(missing):
+            for unit in missing:
+                try:
+                    unit.address  # noqa: B018  (compiles it)
+                except SimplexploreError:
+                    raise
+                except Exception as error:
+                    file = unit.function.__code__.co_filename
+                    raise explained(error, Path(file).name) from error
+
+    def compile_behind(self, entry: str) -> None:
+        """Have it compiled by another process; `is_ready` tells when that is done."""
+        if self._behind is None:
+            self._behind = threading.Thread(target=self._compile_apart, args=(entry,), daemon=True)
+            self._behind.start()
+
+    def _compile_apart(self, entry: str) -> None:
+        if not lasts():
+            return  # another process would compile for itself alone
+        sampler, threshold, *rest = self._made_with
+        files = [str(sampler), threshold and str(threshold)]
+        with contextlib.suppress(OSError):
+            subprocess.run(
+                [sys.executable, "-m", __spec__.name, json.dumps([entry, *files, *rest])],
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
 
 
-def _compile(
-    sampler: str, scenario: str, closed_form: bool, threshold: str, epsilon: float
-) -> None:
-    """Fill the cache: two steps on the smallest problem there is."""
-    chosen = find_sampler(sampler)
-    problem = Problem(2, rewards=Gaussian() if closed_form else Bernoulli(), epsilon=epsilon)
-    plan = Plan(
-        problem=problem,
-        sampler=chosen,
-        threshold=find_threshold(threshold),
-        delta=problem.delta,
-        scenario=scenario,
-        allocation=(0.5, 0.5) if chosen.needs_truth else None,
-    )
-    means = problem.check_means([0.4, 0.6])
-    Engine(plan).simulate(means, problem.rewards.sigmas(2), streams(0, range(1)), 2)
+def _unit(function: Callable[..., Any], form: str, closed_form: bool, *own: Path) -> Unit:
+    return _filed(function, form, closed_form, code_of(*own))
+
+
+@cache
+def _filed(function: Callable[..., Any], form: str, closed_form: bool, code: str) -> Unit:
+    from simplexplore.kernels.native import Unit
+
+    return Unit(function, form, closed_form, code)
+
+
+@contextlib.contextmanager
+def _announced(missing: list[Unit]) -> Iterator[None]:
+    """Say on stderr how long it will take, if it takes long."""
+    seconds = sum(_SECONDS.get(unit.function.__name__, 0.4) for unit in missing)
+
+    def say() -> None:
+        left = max(1, round(seconds - PATIENCE))
+        sys.stderr.write(f"compiling, once on this machine: about {left} s more ...\n")
+        sys.stderr.flush()
+
+    timer = threading.Timer(PATIENCE, say)
+    timer.daemon = True
+    if missing:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def explained(error: Exception, name: str) -> SettingError:
     """What numba says about a sampler or threshold, in one line that names the trouble."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    # Records are written out field by field; their names say enough.
-    text = re.sub(r"array\([^()]*\)", "array", text)
-    for record in ("Table", "Run", "Memory", "Setting"):
-        text = re.sub(rf"{record}\([^()]*\)", record, text)
+    # The kind of rewards is part of a record's type; its name says enough.
+    text = re.sub(r"\b(\w+)\[(?:closed|root)\]", r"\1", text)
     lines = text.splitlines()
     reasons = [line.strip() for line in lines if not line.startswith("Failed in nopython")]
     reason = next((line for line in reasons if line), type(error).__name__).rstrip(":.")
@@ -95,3 +213,44 @@ def explained(error: Exception, name: str) -> SettingError:
     if "Only accept returning of array passed" in text:
         hint = " Compiled code makes no arrays: use memory.scratch."
     return SettingError(f"{name} does not compile: {reason}{place}.{hint}")
+
+
+class Stopwatch:
+    """Says when uncompiled work has taken so long that machine code pays."""
+
+    # About what it takes to read machine code from disk, and to compile it: at worst twice the
+    # time of whoever knew beforehand.
+    LONG = 0.2
+    ENOUGH = 4.0
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Count the time of some work."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - began
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is time to use machine code if there is some."""
+        return self.seconds > self.LONG
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is time to compile."""
+        return self.seconds > self.ENOUGH
+
+
+def main() -> None:
+    """Compile in a process of its own what another one asked for."""
+    entry, sampler, threshold, *rest = json.loads(sys.argv[1])
+    Program(Path(sampler), threshold and Path(threshold), *rest).compile(entry)
+
+
+if __name__ == "__main__":
+    main()

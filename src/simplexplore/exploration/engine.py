@@ -1,98 +1,58 @@
-"""One way of exploring one problem: arrays, compiled functions and the growing vertex table.
+"""One way of exploring one problem: it drives the kernels and lets the vertex table grow.
 
 Simulation, the in-memory explorer and live studies all drive an `Engine`; none of them has
-exploration logic of its own.
+exploration logic of its own. Single steps and events run uncompiled until that takes long
+(compile.py); simulated runs are compiled.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import ProblemError, SettingError
+from simplexplore.errors import ProblemError, SettingError, SimplexploreError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.kernels.build import build, has_machine_code
+from simplexplore.kernels import episode, events
+from simplexplore.kernels.blocks import Block
 from simplexplore.kernels.records import (
     ARM,
-    AVERAGED,
-    BERNOULLI,
-    CUMULATIVE,
-    DIRECT,
-    FOCUSED,
-    GAUSSIAN,
     GO_ON,
     MISSING_EDGE,
-    POISSON,
     PULLS,
-    SAMPLED,
     STOPPED,
     UNKNOWN_VERTEX,
     VERTEX,
     WARM,
-    Memory,
+    Events,
+    Job,
     Run,
-    Setting,
-    Table,
 )
-from simplexplore.problem.families import Gaussian
-from simplexplore.problem.problem import Problem
-from simplexplore.samplers import SAMPLERS, TRACKINGS, Sampler
+from simplexplore.samplers import SAMPLERS
 
-from .stopping import Threshold, kk21_levels
-from .vertex_table import AnswerTable, VertexTable, best_arm_table, empty_table
+from .arrays import fitted, make_setting, make_state
+from .compile import Program, Stopwatch
+from .plan import Plan
+from .vertex_table import AnswerTable, VertexTable
 
 Array = npt.NDArray[np.float64]
-
-_FAMILY = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "bounded": BERNOULLI, "poisson": POISSON}
-_TRACKING = {
-    "cumulative": CUMULATIVE,
-    "averaged": AVERAGED,
-    "direct": DIRECT,
-    "sampled": SAMPLED,
-    "focused": FOCUSED,
-}
-
-# How far a fixed allocation leans inwards when it would starve an arm.
-LEAN = 0.05
+Indices = npt.NDArray[np.int64]
 
 # By how much a user's allocation may miss the set.
 _OFF = 1e-6
 
-# Empirical means at the very end of a family's range are moved this far inside.
-_EDGE_OF_RANGE = 1e-9
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What defines an exploration, apart from the random stream."""
-
-    problem: Problem
-    sampler: Sampler
-    threshold: Threshold
-    delta: float
-    scenario: str
-    tracking: str | None = None
-    allocation: tuple[float, ...] | None = None  # for samplers that must be given one
-
-    def __post_init__(self) -> None:
-        if self.tracking is not None and self.tracking not in TRACKINGS:
-            raise SettingError(
-                f"there is no tracking {self.tracking!r}. Known: {', '.join(TRACKINGS)}."
-            )
-        if self.sampler.needs_truth and self.allocation is None:
-            raise SettingError(
-                f"the {self.sampler.name} sampler must be given the optimal allocation: it "
-                "exists in simulations only, where the means are known."
-            )
+# Events taken in between two looks at the clock.
+_PIECE = 256
 
 
 class Engine:
-    """Exploration of one problem in compiled code.
+    """Exploration of one problem.
 
     Attributes
     ----------
@@ -121,154 +81,33 @@ class Engine:
             start = self.polytope.optimal_vertex(np.zeros(problem.size))
             self.table = VertexTable(self.polytope, start)
         self._sampler = plan.sampler.in_scenario(plan.scenario)
-        self._module = build(
+        self._program = Program(
             self._sampler.file,
-            "gaussian" if self._closed_form else "exponential",
             plan.threshold.file,
             plan.threshold.function,
-            "recommend_answer" if problem.epsilon else "recommend_vertex",
+            problem.rewards.closed_form,
+            bool(problem.epsilon),
         )
-        self._setting = self._make_setting()
+        self._setting = make_setting(plan, self.polytope, self.table, self._program.slots)
         self._forget_growth()
 
     def twin(self) -> Engine:
         """Another engine for the same plan, for another thread: nothing that changes is shared."""
         other = object.__new__(Engine)
         other.plan, other.polytope = self.plan, self.polytope
-        other._sampler, other._module = self._sampler, self._module
-        other.table = self.table.fresh()
-        pairs = self._setting.pairs
-        other._setting = self._setting._replace(pairs=pairs._replace(root=pairs.root.copy()))
+        other._sampler, other._program = self._sampler, self._program
+        other.table, other._setting = self.table.fresh(), self._setting
         other._forget_growth()
         return other
-
-    # ------------------------------------------------------------------ set-up
-
-    @property
-    def _closed_form(self) -> bool:
-        rewards = self.plan.problem.rewards
-        return isinstance(rewards, Gaussian) and rewards.domain is None
-
-    def _make_setting(self) -> Setting:
-        plan, problem, polytope = self.plan, self.plan.problem, self.polytope
-        size, rewards = problem.size, problem.rewards
-        anytime = plan.scenario == "anytime"
-        log_union = -np.log(plan.delta)
-        levels = np.zeros(1)
-        if plan.threshold.function in ("kk21", "mixture"):
-            log_union += self.table.union_size()[0]
-        if plan.threshold.function == "kk21":
-            largest = size if problem.epsilon else len(polytope.form.rows) + 2
-            levels = kk21_levels("gaussian" if self._closed_form else "other", log_union, largest)
-        moving = np.ones(size, dtype=bool)
-        moving[list(polytope.forced_arms)] = False
-        if anytime:
-            inside = polytope.deepest_policy(slacks=False)
-            above, limit = polytope.inequalities()
-            equal, total = polytope.equalities()
-        else:
-            inside = moving / moving.sum()
-            above, limit = np.zeros((0, size)), np.zeros(0)
-            equal, total = np.ones((1, size)), np.ones(1)
-        start = np.linalg.lstsq(equal[:, moving].T, np.ones(moving.sum()), rcond=None)[0]
-        low, high = rewards.to_unit(rewards.range_of_means())
-        low = low + _EDGE_OF_RANGE if np.isfinite(low) else low
-        high = high - _EDGE_OF_RANGE if np.isfinite(high) else high
-        domain = rewards.unit_domain() or (-np.inf, np.inf)
-        arms = np.flatnonzero(inside > 0)
-        setting = Setting(
-            size=size,
-            family=_FAMILY[rewards.name],
-            anytime=anytime,
-            tracking=_TRACKING[plan.tracking or plan.sampler.tracking[plan.scenario]],
-            delta=float(plan.delta),
-            # One's own threshold may be anything; ours are never below log(1 / delta).
-            least_level=0.0 if plan.threshold.file else float(-np.log(plan.delta)),
-            log_union=float(log_union),
-            variance=rewards.sigmas(size) ** 2,
-            lowest=float(max(low, domain[0])),
-            highest=float(min(high, domain[1])),
-            domain_low=float(domain[0]),
-            domain_high=float(domain[1]),
-            above=np.ascontiguousarray(above),
-            limit=np.ascontiguousarray(limit),
-            equal=np.ascontiguousarray(equal),
-            total=np.ascontiguousarray(total),
-            start=np.concatenate([np.zeros(len(limit)), start]),
-            inside=inside,
-            deep=polytope.deepest_policy() if anytime else inside,
-            first_arms=arms,
-            fixed=inside.copy(),
-            levels=levels,
-            pairs=best_arm_table(size, arms) if self._sampler.pairs else empty_table(),
-        )
-        return setting._replace(fixed=self._fixed_allocation(setting))
-
-    def _fixed_allocation(self, setting: Setting) -> Array:
-        """Where every sampler starts, and where the ones that never move stay."""
-        if self.plan.allocation is not None:
-            return np.array(self.plan.allocation, dtype=float)
-        if self.plan.sampler.name == "uniform" and setting.anytime:
-            projected = self._project(setting, np.full(setting.size, 1.0 / setting.size))
-            # An arm that the projection leaves out would never be sampled again, and a run
-            # that needs it never end: lean inwards a little.
-            starved = (projected < LEAN * setting.inside).any()
-            return (1 - LEAN) * projected + LEAN * setting.inside if starved else projected
-        return setting.inside.copy()
-
-    def _project(self, setting: Setting, target: Array) -> Array:
-        """Euclidean projection onto the allocation set, by the samplers' own kernel."""
-        rows = len(setting.start)
-        w = np.zeros(setting.size)
-        self._module.project_point(
-            setting,
-            target,
-            np.ones(setting.size),
-            np.zeros((5, rows)),
-            np.zeros((rows, rows)),
-            np.zeros(setting.size),
-            w,
-        )
-        return w
 
     def _forget_growth(self) -> None:
         """Arrays for the vertices known now; what is added later is remembered in order."""
         self._followed: list[int] = []
-        self._arrays = self._make_arrays()
+        self._arrays = make_state(self.plan, self._setting, self.table)
+        self._blocks: list[Block] | None = None
+        self._stopwatch = Stopwatch()
         self.pending: Array = np.zeros(self._setting.size)
         self.is_enough = False
-
-    def _make_arrays(self) -> tuple[Table, Run, Memory]:
-        setting, sampler = self._setting, self._sampler
-        table = self.table.arrays()
-        rows = len(setting.start)
-        run = Run(
-            n=np.zeros(setting.size),
-            mean=np.zeros(setting.size),
-            clipped=np.zeros(setting.size),
-            target=np.zeros(setting.size),
-            average=np.zeros(setting.size),
-            w=np.zeros(setting.size),
-            gap=np.zeros(0),
-            spread=np.zeros(0),
-            value=np.zeros(0),
-            time=np.zeros(0),
-            gradient=np.zeros(0),
-            scale=np.zeros(1),
-            rate=np.zeros(len(self.table.answers) if isinstance(self.table, AnswerTable) else 0),
-            integers=np.zeros(9, dtype=np.int64),
-            rewards=np.zeros(4, dtype=np.uint64),
-            choices=np.zeros(4, dtype=np.uint64),
-        )
-        memory = Memory(
-            arms=np.zeros((sampler.arm_vectors, setting.size)),
-            # The last one is for the weights of answers' comparisons (kernels/sticking.py).
-            edges=np.zeros((sampler.edge_vectors + bool(self.plan.problem.epsilon), 0)),
-            rows=np.zeros((5, rows)),
-            scratch=np.zeros((4, setting.size)),
-            system=np.zeros((rows, rows)),
-        )
-        return _fitted(table, setting.pairs, run, memory)
 
     def _grow(self) -> None:
         """Add the vertex that a walk was missing."""
@@ -278,28 +117,55 @@ class Engine:
         _, run, memory = self._arrays
         self.table.follow(edge)
         self._followed.append(edge)
-        self._arrays = _fitted(self.table.arrays(), self._setting.pairs, run, memory)
+        self._arrays = fitted(self.table.arrays(), self._setting.pairs, run, memory)
+        self._blocks = None
 
-    def announce_live(self) -> None:
-        """Say on stderr that the functions of live studies are being compiled, if they are."""
-        if not has_machine_code(self._module, "fold_events"):
-            sys.stderr.write(f"compiling {self.plan.sampler.name} (once on this machine) ...\n")
-            sys.stderr.flush()
+    # ------------------------------------------------------------------ compiled or not
+
+    def _natively(self, entry: str, *arguments: Any) -> Any:
+        """Call the machine code of a loop."""
+        if self._blocks is None:
+            self._blocks = [self._program.block(r) for r in (self._setting, *self._arrays)]
+        given = [self._program.block(one) if isinstance(one, tuple) else one for one in arguments]
+        places = [one.address if isinstance(one, Block) else one for one in self._blocks + given]
+        return self._program.entry(entry).entry(*places)
+
+    def _called(self, entry: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a kernel as it is, or its machine code once that pays."""
+        if self._stopwatch.is_long:
+            if self._program.is_ready(entry):
+                return self._natively(entry, *arguments)
+            if self._stopwatch.is_up:
+                self._program.compile_behind(entry)
+        with self._stopwatch.running(), self._own_code(), np.errstate(all="ignore"):
+            return function(self._setting, *self._arrays, *arguments)
+
+    @contextmanager
+    def _own_code(self) -> Iterator[None]:
+        """Say where a user's own function failed."""
+        files = {str(self._sampler.file), str(self.plan.threshold.file)}
+        try:
+            yield
+        except SimplexploreError:
+            raise
+        except Exception as error:
+            steps = traceback.extract_tb(error.__traceback__)
+            place = next((step for step in reversed(steps) if step.filename in files), None)
+            if place is None or self.is_ours:
+                raise
+            name = place.filename.rpartition("/")[2]
+            raise SettingError(
+                f"{name}, line {place.lineno}: {type(error).__name__}: {error}."
+            ) from error
 
     @property
-    def announcement(self) -> str | None:
-        """What to tell a person before a first, slow, compilation."""
-        if self._module.is_cached:
-            return None
-        return f"compiling {self.plan.sampler.name} (once on this machine) ..."
+    def is_ours(self) -> bool:
+        """Whether sampler and threshold are the program's own."""
+        return self._sampler.name in SAMPLERS and self.plan.threshold.file is None
 
-    def announce(self) -> None:
-        """Say on stderr that compilation is under way, if it is."""
-        text = self.announcement
-        if text is not None:
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
-            self._module.is_cached = True
+    def compile(self) -> None:
+        """Compile what simulated runs need, if it is not there."""
+        self._program.compile("simulate")
 
     # ------------------------------------------------------------------ one run, step by step
 
@@ -310,7 +176,7 @@ class Engine:
 
     def forget(self, words: npt.NDArray[np.uint64]) -> None:
         """Start over with the random streams (2, 4) of a run; no arm is chosen yet."""
-        self._module.begin_run(self._setting, *self._arrays)
+        episode.begin(self._setting, *self._arrays)
         self.run.rewards[:], self.run.choices[:] = words
         self.pending[:] = 0.0
 
@@ -323,12 +189,14 @@ class Engine:
         """Take in a reward, in the user's coordinates."""
         table, run, _ = self._arrays
         unit = float(self.plan.problem.rewards.to_unit(reward))
-        self._module.observe_reward(self._setting, table, run, arm, unit)
+        with self._stopwatch.running(), np.errstate(all="ignore"):
+            episode.observe(self._setting, table, run, arm, unit)
 
     def advance(self) -> int | None:
         """Recommend, then the next arm, or None when the evidence is enough."""
         while True:
-            status = self._module.advance_run(self._setting, *self._arrays)
+            # What is observed already needs neither arm nor reward.
+            status = self._called("step", episode.step, 0, 0.0, True)
             if status != UNKNOWN_VERTEX:
                 break
             self._grow()
@@ -375,43 +243,37 @@ class Engine:
     # ------------------------------------------------------------------ live studies
 
     def fold(
-        self,
-        kinds: npt.NDArray[np.int64],
-        arms: npt.NDArray[np.int64],
-        rewards: Array,
-        *,
-        until_stopped: bool = False,
+        self, kinds: Indices, arms: Indices, rewards: Array, *, until_stopped: bool = False
     ) -> int:
-        """Take in events of a live study; see kernels/live.py.
+        """Take in events of a live study; see kernels/events.py.
 
         Rewards are in the user's coordinates; `arms` of pulls that are asked for may be -1 and
         are filled in. Returns how many events were taken in: fewer than there are only
         if the evidence was enough after the last of them.
         """
-        progress = np.zeros(2, dtype=np.int64)
         unit = np.array(self.plan.problem.rewards.to_unit(rewards), dtype=float)
-        while True:
-            status = self._module.fold_events(
-                self._setting,
-                *self._arrays,
-                self.pending,
-                np.zeros((3, len(self.run.gap))),
-                kinds,
-                arms,
-                unit,
-                progress,
-                until_stopped,
-            )
-            if status != UNKNOWN_VERTEX:
-                break
-            self._grow()
+        done, status = 0, GO_ON
+        while done < len(kinds) and status != STOPPED:
+            piece = slice(done, done + _PIECE)
+            progress = np.zeros(2, dtype=np.int64)
+            while True:
+                aside = np.zeros((3, len(self.run.gap)))
+                given = (kinds[piece], arms[piece], unit[piece], progress, until_stopped)
+                status = self._called(
+                    "fold", events.fold_events, Events(self.pending, aside, *given)
+                )
+                if status != UNKNOWN_VERTEX:
+                    break
+                self._grow()
+            done += int(progress[0])
         self.is_enough = status == STOPPED
-        return int(progress[0])
+        return done
 
     def tighten(self, delta: float) -> None:
         """Go on with another delta: thresholds change, evidence and allocation do not."""
         self.plan = replace(self.plan, delta=delta)
-        self._setting = self._make_setting()._replace(pairs=self._setting.pairs)
+        self._setting = make_setting(self.plan, self.polytope, self.table, self._program.slots)
+        self._blocks = None
 
     def evidence(self) -> tuple[Array, Array, Array]:
         """Edges of the recommended vertex: directions (E, K), statistics and thresholds (E,)."""
@@ -422,19 +284,17 @@ class Engine:
         for e, edge in enumerate(range(first, last)):
             entries = slice(table.first_entry[edge], table.first_entry[edge + 1])
             directions[e, table.arm[entries]] = -table.v[entries]
-            levels[e] = self._module.level_of_edge(self._setting, table, run, edge)
+            levels[e] = self._called("level", events.level_of_edge, edge)
         return directions, run.value[: last - first].copy(), levels
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
         """Every array that the future depends on, by name; not copies."""
-        table, run, memory = self._arrays
+        _, run, memory = self._arrays
         return {
             **{f"run.{name}": array for name, array in run._asdict().items()},
             "memory.arms": memory.arms,
             "memory.edges": memory.edges,
             "memory.rows": memory.rows,
-            "table.root": table.root,
-            "pairs.root": self._setting.pairs.root,
             "pending": self.pending,
         }
 
@@ -459,92 +319,32 @@ class Engine:
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever compiled code does: a state is of use to the same code only."""
-        return self._module.__name__
+        """Changes whenever the kernels do: a state is of use to the same code only."""
+        return self._program.code
 
     # ------------------------------------------------------------------ many runs
 
     def simulate(
-        self,
-        means: Array,
-        noise: Array,
-        seeds: npt.NDArray[np.uint64],
-        max_steps: int,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
+        self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int
+    ) -> tuple[Indices, Indices, Array]:
         """Complete runs: pulls (negative if capped), recommended vertices or answers, counts.
 
         A run that was capped before every arm had a reward recommends nothing, -1.
         """
+        self.compile()
         count = len(seeds)
-        progress = np.array([0, 0, 0], dtype=np.int64)
-        pulls = np.zeros(count, dtype=np.int64)
-        vertices = np.zeros(count, dtype=np.int64)
-        counts = np.zeros((count, self._setting.size))
-        # Copies: a read-only array would be another type, and compiled once more.
-        unit = np.array(self.plan.problem.rewards.to_unit(means), dtype=float)
-        noise = np.array(noise, dtype=float)
-        while True:
-            status = self._module.simulate_runs(
-                self._setting,
-                *self._arrays,
-                unit,
-                noise,
-                max_steps,
-                seeds,
-                progress,
-                pulls,
-                vertices,
-                counts,
-            )
-            if status != UNKNOWN_VERTEX:
-                assert status in (GO_ON, STOPPED)
-                break
+        job = Job(
+            means=np.array(self.plan.problem.rewards.to_unit(means), dtype=float),
+            noise=np.array(noise, dtype=float),
+            cap=max_steps,
+            seeds=np.ascontiguousarray(seeds),
+            progress=np.zeros(3, dtype=np.int64),
+            pulls=np.zeros(count, dtype=np.int64),
+            vertices=np.zeros(count, dtype=np.int64),
+            counts=np.zeros((count, self._setting.size)),
+        )
+        while self._natively("simulate", job) == UNKNOWN_VERTEX:
             self._grow()
         self._check_allocation()
-        vertices[(counts[:, self._setting.first_arms] == 0).any(axis=1)] = -1
-        return pulls, vertices, counts
-
-
-def streams(seed: int, runs: range) -> npt.NDArray[np.uint64]:
-    """Random streams (runs, 2, 4) of numbered runs: one for rewards, one for choices."""
-    words = [
-        np.random.SeedSequence(entropy=seed, spawn_key=(run,)).generate_state(8, np.uint64)
-        for run in runs
-    ]
-    return np.array(words, dtype=np.uint64).reshape(len(runs), 2, 4)
-
-
-def _fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> tuple[Table, Run, Memory]:
-    """The same records with room for every vertex of the tables, contents kept."""
-    edges = max(len(table.following), len(pairs.following))
-    widest = max(_most(table.first_edge), _most(pairs.first_edge))
-    entries = max(_most_entries(table), _most_entries(pairs))
-    if len(run.gap) < widest or len(run.gradient) < entries:
-        run = run._replace(
-            gap=_longer(run.gap, widest),
-            spread=_longer(run.spread, widest),
-            value=_longer(run.value, widest),
-            time=_longer(run.time, widest),
-            gradient=_longer(run.gradient, entries),
-        )
-    if memory.edges.shape[1] < edges:
-        longer = np.zeros((len(memory.edges), edges))
-        longer[:, : memory.edges.shape[1]] = memory.edges
-        memory = memory._replace(edges=longer)
-    return table, run, memory
-
-
-def _longer(array: Array, size: int) -> Array:
-    longer = np.zeros(max(size, len(array)))
-    longer[: len(array)] = array
-    return longer
-
-
-def _most(first: npt.NDArray[np.int64]) -> int:
-    """Most edges at one vertex; unused room at the end counts for nothing."""
-    return int(np.diff(first).max(initial=1))
-
-
-def _most_entries(table: Table) -> int:
-    """Most entries that the edges of one vertex have."""
-    return int(np.diff(table.first_entry[table.first_edge]).max(initial=1))
+        job.vertices[(job.counts[:, self._setting.first_arms] == 0).any(axis=1)] = -1
+        return job.pulls, job.vertices, job.counts

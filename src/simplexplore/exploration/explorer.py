@@ -10,10 +10,10 @@ import numpy.typing as npt
 from simplexplore.errors import SettingError
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.problem import Problem
-from simplexplore.samplers import find_sampler
 
-from .engine import Engine, Plan, streams
-from .stopping import find_threshold
+from .engine import Engine
+from .plan import prepare
+from .seeding import streams
 
 Array = npt.NDArray[np.float64]
 
@@ -66,25 +66,18 @@ class Explorer:
         tracking: str | None = None,
         seed: int = 0,
     ) -> None:
-        if delta is not None:
-            problem = problem.replace(delta=delta)
-        if epsilon is not None:
-            problem = problem.replace(epsilon=epsilon)
-        if scenario is not None:
-            problem = problem.replace(scenario=scenario)
         whole_number(seed, "seed", 0)
-        self.problem = problem
-        self._engine = Engine(
-            Plan(
-                problem=problem,
-                sampler=find_sampler(sampler),
-                threshold=find_threshold(threshold),
-                delta=problem.delta,
-                scenario=problem.scenario,
-                tracking=tracking,
-            )
+        plan = prepare(
+            problem,
+            sampler,
+            threshold,
+            delta=delta,
+            epsilon=epsilon,
+            scenario=scenario,
+            tracking=tracking,
         )
-        self._engine.announce()
+        self.problem = problem = plan.problem
+        self._engine = Engine(plan)
         self._arm: int | None = self._engine.begin(streams(int(seed), range(1))[0])
         self._number = {arm: a for a, arm in enumerate(problem.arms)}
 

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.kernels.exponential import regret_of_mixture
-from simplexplore.kernels.records import BERNOULLI, GAUSSIAN, POISSON
+from simplexplore.kernels.exponential import PRIOR_SAMPLES, regret_of_mixture
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem
 
 Array = npt.NDArray[np.float64]
-
-_FAMILY = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "bounded": BERNOULLI, "poisson": POISSON}
-
-# Robbins' mixture for Gaussian rewards has this many samples' worth of variance, as in
-# `regret_of_mixture`.
-_PRIOR_SAMPLES = 16.0
 
 
 def mean_intervals(
@@ -28,17 +20,17 @@ def mean_intervals(
     """Lower and upper ends (K,), in the user's coordinates; infinite without samples.
 
     With probability at least 1 - delta every arm's mean lies in its interval at every moment:
-    for each arm the mixture martingale of THEORY 1.4 at its true mean stays below K / delta.
+    for each arm the mixture martingale (docs/theory/stopping.md) at its true mean stays below
+    K / delta.
     """
     rewards = problem.rewards
-    family = SimpleNamespace(family=_FAMILY[rewards.name])
     seen = counts > 0
     n = np.where(seen, counts, 1.0)
     unit = np.where(seen, rewards.to_unit(means), 0.5)
     level = math.log(problem.size / delta) + np.array(
-        [regret_of_mixture.py_func(family, *pair) for pair in zip(n, unit, strict=True)]
+        [regret_of_mixture(rewards.number, *pair) for pair in zip(n, unit, strict=True)]
     )
-    weight = n * n / (n + _PRIOR_SAMPLES) if isinstance(rewards, Gaussian) else n
+    weight = n * n / (n + PRIOR_SAMPLES) if isinstance(rewards, Gaussian) else n
     low, high = rewards.unit_domain() or tuple(rewards.to_unit(rewards.range_of_means()))
     sigma = rewards.sigmas(problem.size)
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import SettingError
-from simplexplore.kernels.source import defined, definitions
 from simplexplore.problem.spelling import unknown
+from simplexplore.samplers.declarations import defined, definitions
 
 Array = npt.NDArray[np.float64]
 
@@ -81,9 +81,9 @@ def find_threshold(name: str) -> Threshold:
     raise SettingError(unknown("threshold", name, list(THRESHOLDS), ", or a file of yours"))
 
 
-def kk21_levels(family: str, log_union: float, largest: int) -> Array:
-    """|S| C(log(M / delta) / |S|) for supports of up to `largest` arms (THEORY 1.1)."""
-    level = _gaussian_level if family == "gaussian" else _exponential_level
+def kk21_levels(closed_form: bool, log_union: float, largest: int) -> Array:
+    """|S| C(log(M / delta) / |S|) for supports of up to `largest` arms."""
+    level = _gaussian_level if closed_form else _exponential_level
     sizes = range(1, largest + 1)
     return np.array([0.0, *(size * level(log_union / size) for size in sizes)])
 

@@ -93,7 +93,7 @@ class VertexTable:
         return True
 
     def union_size(self) -> tuple[float, bool]:
-        """log M for the union bound over supports, and whether it was counted (THEORY 1.4).
+        """log M for the union bound over supports, and whether it was counted.
 
         M = min(number of supports of edges, number of vertices - 1). Where vertices are too
         many to count, each has at most j + 1 positive arms when j rows are tight.
@@ -134,7 +134,7 @@ class AnswerTable:
         """The same for another thread: nothing that changes is shared."""
         other = object.__new__(AnswerTable)
         other.answers = self.answers
-        other._table = self._table._replace(root=np.zeros_like(self._table.root))
+        other._table = self._table
         return other
 
     def policy(self, number: int) -> Array:
@@ -194,7 +194,6 @@ class _Buffers:
         self.first_column = np.zeros((1, size + 1), dtype=np.int64)
         self.column_edge = np.zeros(0, dtype=np.int64)
         self.column_v = np.zeros(0)
-        self.root = np.zeros(0)
         self._table: Table | None = None
 
     def _reserve(self, vertices: int, edges: int, entries: int) -> None:
@@ -214,7 +213,6 @@ class _Buffers:
         self.first_column = grown(self.first_column, vertices)
         self.first_entry = grown(self.first_entry, edges + 1)
         self.following = grown(self.following, edges, -1)
-        self.root = grown(self.root, edges)
         self.offset = grown(self.offset, edges)
         self.arm, self.v = grown(self.arm, entries), grown(self.v, entries)
         self.column_edge = grown(self.column_edge, entries)
@@ -252,6 +250,6 @@ class _Buffers:
                 first_column=self.first_column,
                 column_edge=self.column_edge,
                 column_v=self.column_v,
-                root=self.root,
+                first_root=0,
             )
         return self._table

@@ -9,32 +9,33 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from simplexplore.samplers.uniform import allocate
-
-from .gaussian import draw, refresh, touch
-from .recommend_vertex import recommend, unsettled
+from .information import draw, refresh, touch
+from .kernel import inlined, kernel
 from .records import (
     ARM,
     CAPPED,
     GO_ON,
+    LOOK,
     PULLS,
     STATUS,
     STOPPED,
     UNKNOWN_VERTEX,
     VERTEX,
     WARM,
+    Job,
+    Memory,
+    Run,
+    Setting,
+    Table,
 )
-from .thresholds import gk16 as reached
 from .tracking import track
 
 # Running sums are recomputed this often against drift; a power of two.
 REFRESH = 1024
 
 
-@njit
-def begin(setting, table, run, memory):
+@kernel
+def begin(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """Forget everything but the random streams."""
     for a in range(setting.size):
         run.n[a] = 0.0
@@ -43,10 +44,8 @@ def begin(setting, table, run, memory):
         run.target[a] = 0.0
         run.average[a] = setting.inside[a]
         run.w[a] = setting.fixed[a]
-    for e in range(table.root.size):
-        table.root[e] = 0.0
-    for e in range(setting.pairs.root.size):
-        setting.pairs.root[e] = 0.0
+    for e in range(run.root.size):
+        run.root[e] = 0.0
     for i in range(run.integers.size):
         run.integers[i] = 0
     memory.arms[:, :] = 0.0
@@ -54,8 +53,8 @@ def begin(setting, table, run, memory):
     memory.rows[:, :] = 0.0
 
 
-@njit
-def observe(setting, table, run, arm, reward):
+@inlined
+def observe(setting: Setting, table: Table, run: Run, arm: int, reward: float) -> None:
     """Take in one reward, in unit coordinates."""
     run.integers[PULLS] += 1
     before = run.clipped[arm]
@@ -70,8 +69,8 @@ def observe(setting, table, run, arm, reward):
             touch(setting, table, run, arm, run.clipped[arm] - before, 1.0 / n - 1.0 / (n - 1.0))
 
 
-@njit
-def weakest_edge(table, run):
+@inlined
+def weakest_edge(table: Table, run: Run) -> int:
     """The edge, counted from the vertex's first, with the least evidence; -1 if none."""
     vertex = run.integers[VERTEX]
     count = table.first_edge[vertex + 1] - table.first_edge[vertex]
@@ -84,8 +83,8 @@ def weakest_edge(table, run):
     return weakest
 
 
-@njit
-def enough(setting, table, run, weakest):
+@inlined
+def enough(setting: Setting, table: Table, run: Run, weakest: int) -> bool:
     """Whether every edge of the recommended vertex is ruled out, the weakest one first."""
     if weakest < 0:
         return True
@@ -93,16 +92,24 @@ def enough(setting, table, run, weakest):
         return False
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
-    if not reached(setting, table, run, first + weakest, run.value[weakest]):
+    if not setting.slots.reached(setting, table, run, first + weakest, run.value[weakest]):
         return False
     for edge in range(first, table.first_edge[vertex + 1]):
-        if not reached(setting, table, run, edge, run.value[edge - first]):
+        if not setting.slots.reached(setting, table, run, edge, run.value[edge - first]):
             return False
     return True
 
 
-@njit
-def judge(setting, table, run, memory):
+@inlined
+def unsettled(setting: Setting, run: Run, weakest: int) -> bool:
+    """Whether to recommend anew: some edge may improve, or it is time to look at the answers."""
+    if setting.sticking and run.integers[PULLS] >= run.integers[LOOK]:
+        return True
+    return weakest >= 0 and run.value[weakest] <= 0.0
+
+
+@inlined
+def judge(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
     """After a reward: recommend, and say whether the evidence is enough."""
     if not run.integers[WARM]:
         for k in range(setting.first_arms.size):
@@ -111,8 +118,8 @@ def judge(setting, table, run, memory):
         run.integers[WARM] = 1
         refresh(setting, table, run)
     weakest = weakest_edge(table, run)
-    if unsettled(run, weakest):
-        status = recommend(setting, table, run, memory)
+    if unsettled(setting, run, weakest):
+        status = setting.slots.recommend(setting, table, run, memory)
         run.integers[STATUS] = status
         if status != GO_ON:
             return status
@@ -123,8 +130,8 @@ def judge(setting, table, run, memory):
     return GO_ON
 
 
-@njit
-def try_arms(setting, run):
+@kernel
+def try_arms(setting: Setting, run: Run) -> int:
     """Each arm once, in order; until all have answered, the inside of the set is tracked."""
     for a in range(setting.size):
         run.target[a] += setting.inside[a]
@@ -141,18 +148,18 @@ def try_arms(setting, run):
     return arm
 
 
-@njit
-def choose(setting, table, run, memory):
+@inlined
+def choose(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """The next arm, into run.integers[ARM]."""
     if run.integers[WARM]:
-        allocate(setting, table, run, memory)
+        setting.slots.allocate(setting, table, run, memory)
         run.integers[ARM] = track(setting, run)
     else:
         run.integers[ARM] = try_arms(setting, run)
 
 
-@njit
-def advance(setting, table, run, memory):
+@inlined
+def advance(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
     """After a reward: recommend, then stop or choose the next arm."""
     status = judge(setting, table, run, memory)
     if status == GO_ON:
@@ -160,15 +167,31 @@ def advance(setting, table, run, memory):
     return status
 
 
-@njit
-def simulate_runs(
-    setting, table, run, memory, means, noise, cap, seeds, progress, pulls, vertices, counts
-):
+@kernel
+def step(
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    arm: int,
+    reward: float,
+    observed: bool,
+) -> int:
+    """Take in a reward, unless it was observed already, and `advance`."""
+    if not observed:
+        observe(setting, table, run, arm, reward)
+    return advance(setting, table, run, memory)
+
+
+@kernel
+def simulate_runs(setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> int:
     """Runs progress[0] to the last, as far as known vertices allow.
 
     `progress` holds the run at hand and whether it is under way; results of run i go to
     pulls[i] (negative if capped), vertices[i] and counts[i].
     """
+    means, noise, seeds, progress = job.means, job.noise, job.seeds, job.progress
+    pulls, vertices, counts = job.pulls, job.vertices, job.counts
     while progress[0] < seeds.shape[0]:
         i = progress[0]
         # Back from Python with the vertex that was missing, the last reward waits to be judged.
@@ -183,7 +206,7 @@ def simulate_runs(
             progress[1] = 1
         while True:
             if not waiting:
-                if run.integers[PULLS] >= cap:
+                if run.integers[PULLS] >= job.cap:
                     run.integers[CAPPED] = 1
                     break
                 arm = run.integers[ARM]
@@ -205,25 +228,3 @@ def simulate_runs(
         progress[0] += 1
         progress[1] = 0
     return STOPPED
-
-
-# Entries for one run, step by step. The functions above are inlined wherever they are used,
-# because the records are too wide to be handed over a thousand times a millisecond.
-
-
-@njit
-def begin_run(setting, table, run, memory):
-    """See `begin`."""
-    begin(setting, table, run, memory)
-
-
-@njit
-def observe_reward(setting, table, run, arm, reward):
-    """See `observe`."""
-    observe(setting, table, run, arm, reward)
-
-
-@njit
-def advance_run(setting, table, run, memory):
-    """See `advance`."""
-    return advance(setting, table, run, memory)

@@ -2,7 +2,7 @@
 
 Rewards may arrive in any order and pulls be in flight. The statistic and the thresholds see
 what was *observed*; the choice of arms sees what was *pulled*, in flight included, so that
-batches and slow answers do not pile on one arm (THEORY 6). With nothing in flight the
+batches and slow answers do not pile on one arm. With nothing in flight the
 arithmetic is that of a simulated run, bit for bit. How events are grouped into calls makes
 no difference either: a replay may take them all at once.
 """
@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from .episode import choose, judge, observe
-from .gaussian import refresh
+from .information import refresh
+from .kernel import kernel
 from .records import (
     ARM,
     ASKED,
@@ -28,12 +27,20 @@ from .records import (
     TOLD,
     UNKNOWN_VERTEX,
     WARM,
+    Events,
+    Matrix,
+    Memory,
+    Run,
+    Setting,
+    Table,
+    Vector,
 )
-from .thresholds import gk16 as reached
 
 
-@njit
-def choose_in_flight(setting, table, run, memory, pending, aside):
+@kernel
+def choose_in_flight(
+    setting: Setting, table: Table, run: Run, memory: Memory, pending: Vector, aside: Matrix
+) -> None:
     """`choose` at the counts with pulls in flight; the observed counts come back unchanged."""
     away = 0.0
     for a in range(setting.size):
@@ -57,8 +64,8 @@ def choose_in_flight(setting, table, run, memory, pending, aside):
                 run.gap[e], run.spread[e], run.value[e] = aside[0, e], aside[1, e], aside[2, e]
 
 
-@njit
-def weigh(setting, run, pending, change):
+@kernel
+def weigh(setting: Setting, run: Run, pending: Vector, change: float) -> None:
     """Let a pull that is given up, or comes back, take its share of the target along.
 
     The target's sum is the number of pulls it asks for. Pulls that never come back would
@@ -74,16 +81,16 @@ def weigh(setting, run, pending, change):
             run.target[a] = setting.inside[a]
 
 
-@njit
-def fold_events(
-    setting, table, run, memory, pending, aside, kinds, arms, rewards, progress, until_stopped
-):
+@kernel
+def fold_events(setting: Setting, table: Table, run: Run, memory: Memory, events: Events) -> int:
     """Events progress[0] to the last, as far as known vertices allow.
 
     An ASKED event without an arm (-1) is given one. Returns STOPPED after the event with
     which the evidence is enough, if asked to; progress[1] says that an event was observed
     but not judged yet, and waits for a vertex.
     """
+    pending, progress = events.pending, events.progress
+    kinds, arms, rewards = events.kinds, events.arms, events.rewards
     while progress[0] < kinds.size:
         i = progress[0]
         kind = kinds[i]
@@ -105,19 +112,19 @@ def fold_events(
             pending[arms[i]] -= 1.0
         if kind in (ASKED, ELSEWHERE):
             # A pull made elsewhere takes a turn too, though nobody follows the choice.
-            choose_in_flight(setting, table, run, memory, pending, aside)
+            choose_in_flight(setting, table, run, memory, pending, events.aside)
             if kind == ASKED:
                 if arms[i] < 0:
                     arms[i] = run.integers[ARM]
                 pending[arms[i]] += 1.0
         progress[0] += 1
-        if status == STOPPED and until_stopped:
+        if status == STOPPED and events.until_stopped:
             return status
     return GO_ON
 
 
-@njit
-def level_of_edge(setting, table, run, edge):
+@kernel
+def level_of_edge(setting: Setting, table: Table, run: Run, memory: Memory, edge: int) -> float:
     """The least statistic that would rule an edge out, its arms' counts as they are.
 
     Thresholds only say yes or no, one's own included, so it is found by bisection. Closed
@@ -142,7 +149,7 @@ def level_of_edge(setting, table, run, edge):
         for k in range(first, last):
             run.clipped[table.arm[k]] += table.v[k] * (shifted - shift)
         shift = shifted
-        if reached(setting, table, run, edge, level):
+        if setting.slots.reached(setting, table, run, edge, level):
             high = level
         else:
             low = level

@@ -1,21 +1,31 @@
 """Information for families whose closest alternative is a one-dimensional root.
 
 Bernoulli (bounded rewards too, rescaled), Poisson, and Gaussian with a domain. The same
-functions as in gaussian.py; see simplexplore.information for the mathematics.
+functions as in gaussian.py; see simplexplore.bound.information for the mathematics. What is
+peculiar to a family stands at the top, one function for each thing that is asked of it; the rest
+of the file serves them all.
 """
 
 from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from .records import BERNOULLI, GAUSSIAN, VERTEX
+from .kernel import inlined, kernel
+from .records import BERNOULLI, GAUSSIAN, VERTEX, Run, Setting, Table, Vector
 from .rng import normal, poisson, uniform
 
+# Robbins' mixture for Gaussian rewards has this many samples' worth of variance.
+PRIOR_SAMPLES = 16.0
 
-@njit
-def draw(setting, run, mean, noise):
+# Means are kept this far from the ends of their range where a divergence would be infinite.
+_MARGIN = 1e-9
+
+
+# ---------------------------------------------------------------- what is peculiar to a family
+
+
+@inlined
+def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
     """One reward."""
     if setting.family == BERNOULLI:
         return 1.0 if uniform(run.rewards) < mean else 0.0
@@ -24,33 +34,27 @@ def draw(setting, run, mean, noise):
     return poisson(run.rewards, mean)
 
 
-@njit
-def tilted(setting, arm, mu, s):
-    """lam(s) within the domain, and -d lam / ds (0 where the domain holds it)."""
+@inlined
+def tilt(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float]:
+    """lam(s), which minimises d(mu, lam) + s lam, and -d lam / ds."""
     if setting.family == BERNOULLI:
         strength = abs(s)
         rarer = mu if s >= 0.0 else 1.0 - mu
-        root = math.sqrt(max((1.0 + strength) ** 2 - 4.0 * strength * rarer, 0.0))
+        square = (1.0 + strength) * (1.0 + strength) - 4.0 * strength * rarer
+        root = math.sqrt(max(square, 0.0))
         lam = 2.0 * rarer / (1.0 + strength + root)
         rate = lam * (1.0 - lam) / max(root, 1e-300)
-        if s < 0.0:
-            lam = 1.0 - lam
-    elif setting.family == GAUSSIAN:
+        return (1.0 - lam if s < 0.0 else lam), rate
+    if setting.family == GAUSSIAN:
         rate = setting.variance[arm]
-        lam = mu - s * rate
-    else:
-        room = max(1.0 + s, 1e-50)
-        lam = mu / room
-        rate = lam / room
-    if lam <= setting.domain_low:
-        return setting.domain_low, 0.0
-    if lam >= setting.domain_high:
-        return setting.domain_high, 0.0
-    return lam, rate
+        return mu - s * rate, rate
+    room = max(1.0 + s, 1e-50)
+    lam = mu / room
+    return lam, lam / room
 
 
-@njit
-def shared_cost(mu, lam):
+@inlined
+def shared_cost(mu: float, lam: float) -> float:
     """mu log(mu / lam) + lam - mu, by a series where the terms cancel."""
     if mu <= 0.0:
         return lam - mu
@@ -65,18 +69,101 @@ def shared_cost(mu, lam):
     return mu * (x - math.log(max(lam / mu, 1e-300)))
 
 
-@njit
-def divergence(setting, arm, mu, lam):
+@inlined
+def divergence(setting: Setting, arm: int, mu: float, lam: float) -> float:
     """Information of one sample."""
     if setting.family == BERNOULLI:
         return shared_cost(mu, lam) + shared_cost(1.0 - mu, 1.0 - lam)
     if setting.family == GAUSSIAN:
-        return 0.5 * (mu - lam) ** 2 / setting.variance[arm]
+        return 0.5 * ((mu - lam) * (mu - lam)) / setting.variance[arm]
     return shared_cost(mu, lam)
 
 
-@njit
-def multiplier(setting, table, run, edge, gap, w):
+@inlined
+def variance_at(setting: Setting, arm: int, mean: float) -> float:
+    """Variance of a reward with that mean."""
+    if setting.family == BERNOULLI:
+        return mean * (1.0 - mean)
+    return setting.variance[arm] if setting.family == GAUSSIAN else mean
+
+
+@inlined
+def log_gamma(x: float) -> float:
+    """log Gamma(x) for x > 0: Stirling's series from 10 on, the recurrence below.
+
+    Ours because the libraries of Python, compiled code and GPUs differ in the last digits.
+    """
+    product = 1.0
+    while x < 10.0:
+        product *= x
+        x += 1.0
+    y = 1.0 / (x * x)
+    series = 1.0 / 12.0 - y * (
+        1.0 / 360.0
+        - y * (1.0 / 1260.0 - y * (1.0 / 1680.0 - y * (1.0 / 1188.0 - y * 691.0 / 360360.0)))
+    )
+    rest = (x - 0.5) * math.log(x) - x + 0.9189385332046727 + series / x
+    return rest - math.log(product)
+
+
+@kernel
+def regret_of_mixture(family: int, n: float, mean: float) -> float:
+    """log of (likelihood at the mean) / (likelihood under a conjugate mixture)."""
+    if family == BERNOULLI:  # Beta(1/2, 1/2)
+        s = n * mean
+        fit = 0.0
+        if mean > 0.0:
+            fit += s * math.log(mean)
+        if mean < 1.0:
+            fit += (n - s) * math.log(1.0 - mean)
+        beta = log_gamma(s + 0.5) + log_gamma(n - s + 0.5) - log_gamma(n + 1.0)
+        return fit - beta + math.log(math.pi)
+    if family == GAUSSIAN:  # see gaussian.py; one mixture instead of a grid of them
+        return 0.5 * math.log1p(n / PRIOR_SAMPLES)
+    s = n * mean  # Gamma(1/2, 1/2)
+    fit = s * math.log(mean) - s if mean > 0.0 else 0.0
+    mixture = (
+        0.5 * math.log(0.5) - log_gamma(0.5) + log_gamma(s + 0.5) - (s + 0.5) * math.log(n + 0.5)
+    )
+    return fit - mixture
+
+
+@inlined
+def weight_of_mixture(setting: Setting, n: float) -> float:
+    """The share of an arm's evidence that its mixture keeps."""
+    return n / (n + PRIOR_SAMPLES) if setting.family == GAUSSIAN else 1.0
+
+
+@inlined
+def beyond(setting: Setting, arm: int, mu: float, level: float, upwards: bool) -> float:
+    """A mean whose divergence from mu is at least the level (Pinsker's inequality and its like)."""
+    if setting.family == BERNOULLI:
+        step = math.sqrt(0.5 * level)
+        return min(mu + step, 1.0 - 1e-12) if upwards else max(mu - step, 1e-12)
+    if setting.family == GAUSSIAN:
+        step = math.sqrt(2.0 * setting.variance[arm] * level)
+        return mu + step if upwards else mu - step
+    if upwards:
+        return mu + level + math.sqrt(2.0 * mu * level + level * level)
+    return max(mu - math.sqrt(2.0 * mu * level), 1e-12)
+
+
+# ---------------------------------------------------------------- the same for all of them
+
+
+@inlined
+def tilted(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float]:
+    """`tilt` within the domain; the second is 0 where the domain holds the first."""
+    lam, rate = tilt(setting, arm, mu, s)
+    if lam <= setting.domain_low:
+        return setting.domain_low, 0.0
+    if lam >= setting.domain_high:
+        return setting.domain_high, 0.0
+    return lam, rate
+
+
+@kernel
+def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, w: Vector) -> float:
     """gamma with v . lam(gamma v / w) + offset = 0, by Newton's method inside a bracket."""
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
     weight = 0.0
@@ -85,9 +172,10 @@ def multiplier(setting, table, run, edge, gap, w):
     for k in range(first, last):
         a = table.arm[k]
         weight += w[a]
-        if setting.family > BERNOULLI and table.v[k] < 0.0 and setting.domain_high == math.inf:
-            high = min(high, -w[a] / table.v[k])  # Poisson: tilts above -1
-    gamma = table.root[edge] * weight
+        bounded = setting.lowest_tilt > -math.inf and setting.domain_high == math.inf
+        if bounded and table.v[k] < 0.0:
+            high = min(high, setting.lowest_tilt * w[a] / table.v[k])
+    gamma = run.root[table.first_root + edge] * weight
     if not (gamma > 0.0 and gamma < high):
         steep = 0.0
         for k in range(first, last):
@@ -118,12 +206,12 @@ def multiplier(setting, table, run, edge, gap, w):
         if abs(following - gamma) <= 1e-15 * gamma:
             break
         gamma = following
-    table.root[edge] = gamma / weight
+    run.root[table.first_root + edge] = gamma / weight
     return gamma
 
 
-@njit
-def respond(setting, table, run, edge, base, w):
+@kernel
+def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
     """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
 
     The gradient of entry k lies at run.gradient[k - base].
@@ -148,8 +236,8 @@ def respond(setting, table, run, edge, base, w):
     return value
 
 
-@njit
-def evaluate(setting, table, run, e):
+@kernel
+def evaluate(setting: Setting, table: Table, run: Run, e: int) -> None:
     """Recompute gap and statistic of one edge of the vertex."""
     vertex = run.integers[VERTEX]
     edge = table.first_edge[vertex] + e
@@ -160,8 +248,8 @@ def evaluate(setting, table, run, e):
     run.value[e] = respond(setting, table, run, edge, table.first_entry[edge], run.n)
 
 
-@njit
-def refresh(setting, table, run):
+@kernel
+def refresh(setting: Setting, table: Table, run: Run) -> None:
     """Recompute gaps and statistics of all edges of the vertex."""
     run.scale[0] = 0.0
     for a in range(setting.size):
@@ -171,103 +259,67 @@ def refresh(setting, table, run):
         evaluate(setting, table, run, e)
 
 
-@njit
-def touch(setting, table, run, arm, moved, slower):
+@kernel
+def touch(setting: Setting, table: Table, run: Run, arm: int) -> None:
     """Update the edges that contain an arm whose mean and number of pulls changed."""
     vertex = run.integers[VERTEX]
     for k in range(table.first_column[vertex, arm], table.first_column[vertex, arm + 1]):
         evaluate(setting, table, run, table.column_edge[k])
 
 
-@njit
-def regret_of_mixture(setting, n, mean):
-    """log of (likelihood at the mean) / (likelihood under a conjugate mixture), THEORY 1.4."""
-    if setting.family == BERNOULLI:  # Beta(1/2, 1/2)
-        s = n * mean
-        fit = 0.0
-        if mean > 0.0:
-            fit += s * math.log(mean)
-        if mean < 1.0:
-            fit += (n - s) * math.log(1.0 - mean)
-        beta = math.lgamma(s + 0.5) + math.lgamma(n - s + 0.5) - math.lgamma(n + 1.0)
-        return fit - beta + math.log(math.pi)
-    if setting.family == GAUSSIAN:  # see gaussian.py; one mixture with c = 16
-        return 0.5 * math.log1p(n / 16.0)
-    s = n * mean  # Gamma(1/2, 1/2)
-    fit = s * math.log(mean) - s if mean > 0.0 else 0.0
-    mixture = (
-        0.5 * math.log(0.5)
-        - math.lgamma(0.5)
-        + math.lgamma(s + 0.5)
-        - (s + 0.5) * math.log(n + 0.5)
-    )
-    return fit - mixture
-
-
-@njit
-def mixture_reached(setting, table, run, edge, statistic):
-    """Whether an edge's evidence beats the mixture threshold (THEORY 1.4)."""
+@kernel
+def mixture_reached(setting: Setting, table: Table, run: Run, edge: int, statistic: float) -> bool:
+    """Whether an edge's evidence beats the mixture threshold (docs/theory/stopping.md)."""
     level = setting.log_union
-    shrink = 1.0
+    weight = 1.0
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         a = table.arm[k]
-        level += regret_of_mixture(setting, run.n[a], run.mean[a])
-        shrink = min(shrink, run.n[a] / (run.n[a] + 16.0))
-    if setting.family == GAUSSIAN:
-        # With n / (n + c) of each arm's information the closed form's shrunk statistic is
-        # at least this much of the plain one.
-        return statistic * shrink >= level
-    return statistic >= level
+        level += regret_of_mixture(setting.family, run.n[a], run.mean[a])
+        # With this share of each arm's information the evidence is at least so much of the plain
+        # statistic.
+        weight = min(weight, weight_of_mixture(setting, run.n[a]))
+    return statistic * weight >= level
 
 
-@njit
-def kk21_penalty(n):
+@inlined
+def kk21_penalty(n: float) -> float:
     """Kaufmann & Koolen's price of an arm's samples, exponential families."""
     return 3.0 * math.log1p(math.log(n))
 
 
-@njit
-def farthest(setting, arm, mu, level, upwards):
+@kernel
+def farthest(setting: Setting, arm: int, mu: float, level: float, upwards: bool) -> float:
     """The mean on one side of mu whose divergence d(mu, .) is the level, or the range's end.
 
-    Newton's method from beyond the root (by Pinsker's inequality and its like) on a convex
-    function: it never steps back across.
+    Newton's method from beyond the root on a convex function: it never steps back across.
     """
+    x = beyond(setting, arm, mu, level, upwards)
     if setting.family == GAUSSIAN:
-        step = math.sqrt(2.0 * setting.variance[arm] * level)
-        return mu + step if upwards else mu - step
-    if setting.family == BERNOULLI:
-        step = math.sqrt(0.5 * level)
-        x = min(mu + step, 1.0 - 1e-12) if upwards else max(mu - step, 1e-12)
-    elif upwards:
-        x = mu + level + math.sqrt(2.0 * mu * level + level * level)
-    else:
-        x = max(mu - math.sqrt(2.0 * mu * level), 1e-12)
+        return x  # exact
     for _ in range(50):
         excess = divergence(setting, arm, mu, x) - level
-        spread = x * (1.0 - x) if setting.family == BERNOULLI else x
-        slope = (x - mu) / spread
+        slope = (x - mu) / variance_at(setting, arm, x)
         if not (excess > 1e-12 * level) or slope == 0.0:
             break
         x -= excess / slope
     return x
 
 
-@njit
-def optimistic(setting, mean, n, lam, arm, f):
+@kernel
+def optimistic(setting: Setting, mean: float, n: float, lam: float, arm: int, f: float) -> float:
     """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
     level = f / n
     gain = level
     upper = farthest(setting, arm, mean, level, True)
     lower = farthest(setting, arm, mean, level, False)
     if setting.family == BERNOULLI:
-        lam = min(max(lam, 1e-9), 1.0 - 1e-9)
+        lam = min(max(lam, _MARGIN), 1.0 - _MARGIN)
     gain = max(gain, divergence(setting, arm, upper, lam))
     return max(gain, divergence(setting, arm, lower, lam))
 
 
-@njit
-def alternative(setting, table, run, w, slack, lam):
+@kernel
+def alternative(setting: Setting, table: Table, run: Run, w: Vector, lam: Vector) -> None:
     """Write the closest alternative at w over all edges of the vertex into lam."""
     vertex = run.integers[VERTEX]
     closest = table.first_edge[vertex]
@@ -284,7 +336,7 @@ def alternative(setting, table, run, w, slack, lam):
     weight = 0.0
     for k in range(table.first_entry[closest], table.first_entry[closest + 1]):
         weight += w[table.arm[k]]
-    gamma = table.root[closest] * weight
+    gamma = run.root[table.first_root + closest] * weight
     for k in range(table.first_entry[closest], table.first_entry[closest + 1]):
         a = table.arm[k]
         lam[a], _ = tilted(setting, a, run.clipped[a], gamma * table.v[k] / w[a])

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from .records import VERTEX
+from .kernel import inlined, kernel
+from .records import VERTEX, Run, Setting, Table, Vector
 from .rng import normal
 
 
-@njit
-def draw(setting, run, mean, noise):
+@inlined
+def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
     """One reward."""
     return mean + noise * normal(run.rewards)
 
 
-@njit
-def respond(setting, table, run, edge, base, w):
+@inlined
+def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
     """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
 
     The gradient of entry k lies at run.gradient[k - base].
@@ -42,8 +41,8 @@ def respond(setting, table, run, edge, base, w):
     return 0.5 * gap * gamma
 
 
-@njit
-def refresh(setting, table, run):
+@kernel
+def refresh(setting: Setting, table: Table, run: Run) -> None:
     """Recompute gaps and statistics of all edges of the vertex."""
     run.scale[0] = 0.0
     for a in range(setting.size):
@@ -63,8 +62,8 @@ def refresh(setting, table, run):
         run.value[e] = 0.5 * gap * gap / spread if gap > 0.0 else 0.0
 
 
-@njit
-def touch(setting, table, run, arm, moved, slower):
+@inlined
+def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slower: float) -> None:
     """Update the edges that contain an arm whose mean and 1 / n changed."""
     vertex = run.integers[VERTEX]
     change = setting.variance[arm] * slower
@@ -78,9 +77,9 @@ def touch(setting, table, run, arm, moved, slower):
         run.value[e] = 0.5 * gap * gap / spread if gap > 0.0 else 0.0
 
 
-@njit
-def mixture_reached(setting, table, run, edge, statistic):
-    """Whether an edge's evidence beats the union of Robbins' mixtures (THEORY 1.4).
+@kernel
+def mixture_reached(setting: Setting, table: Table, run: Run, edge: int) -> bool:
+    """Whether an edge's evidence beats the union of Robbins' mixtures.
 
     Each c of a grid is a mixture centred at the alternative with variance sigma^2 / c; one
     that passes with its share of delta is enough.
@@ -107,14 +106,14 @@ def mixture_reached(setting, table, run, edge, statistic):
     return False
 
 
-@njit
-def kk21_penalty(n):
+@inlined
+def kk21_penalty(n: float) -> float:
     """Kaufmann & Koolen's price of an arm's samples, Gaussian form."""
     return 2.0 * math.log(4.0 + math.log(n))
 
 
-@njit
-def optimistic(setting, mean, n, lam, arm, f):
+@inlined
+def optimistic(setting: Setting, mean: float, n: float, lam: float, arm: int, f: float) -> float:
     """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
     if lam == mean:  # as for all arms but those of the closest edge
         return f / n
@@ -123,8 +122,10 @@ def optimistic(setting, mean, n, lam, arm, f):
     return 0.5 * reach * reach / setting.variance[arm]  # never less than f / n
 
 
-@njit
-def alternative(setting, table, run, w, slack, lam):
+@kernel
+def alternative(
+    setting: Setting, table: Table, run: Run, w: Vector, slack: Vector, lam: Vector
+) -> None:
     """Write the closest alternative at w over all edges of the vertex into lam."""
     for a in range(setting.size):
         lam[a] = run.clipped[a]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from .kernel import kernel
+from .records import Matrix, Vector
 
 
-@njit
-def solve_positive(matrix, size, x):
+@kernel
+def solve_positive(matrix: Matrix, size: int, x: Vector) -> None:
     """Solve matrix @ solution = x in place by Cholesky; the matrix is overwritten.
 
     Pivots that vanish to rounding are lifted, which drops the direction they stand for.

@@ -1,6 +1,6 @@
 """The allocation that maximises the least information, warm from the last step.
 
-Multiplicative steps on weights of edges (THEORY 2.2, 2.3): each edge's weight is multiplied
+Multiplicative steps on weights of edges: each edge's weight is multiplied
 by its time, then the allocation answers the weighted edges as well as the set allows. On
 the simplex the answer is w ~ sqrt(C); within rows it is sqrt(C / price) with the rows'
 prices found by Newton's method in as many dimensions as there are rows. A certificate
@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from .gaussian import respond
+from .information import respond
+from .kernel import inlined, kernel
 from .linear import solve_positive
-from .records import ITERATIONS
+from .records import ITERATIONS, Matrix, Memory, Run, Setting, Shares, Table, Vector
 
 # Share of the inside that every warm start is given.
 REVIVAL = 1e-6
@@ -28,8 +27,8 @@ HOPELESS = 1.0
 TIED = 1e-16
 
 
-@njit
-def price_arms(setting, x, price):
+@inlined
+def price_arms(setting: Setting, x: Vector, price: Vector) -> None:
     """Prices that multipliers x of all rows set for each arm."""
     m = setting.limit.size
     for a in range(setting.size):
@@ -44,8 +43,8 @@ def price_arms(setting, x, price):
                     price[a] += x[i] * setting.equal[i - m, a]
 
 
-@njit
-def row_value(setting, i, w):
+@inlined
+def row_value(setting: Setting, i: int, w: Vector) -> float:
     """Row i at an allocation, less its bound."""
     m = setting.limit.size
     total = 0.0
@@ -58,15 +57,15 @@ def row_value(setting, i, w):
     return total - setting.total[i - m]
 
 
-@njit
-def row_entry(setting, i, a):
+@inlined
+def row_entry(setting: Setting, i: int, a: int) -> float:
     """Coefficient of an arm in row i, inequalities first."""
     m = setting.limit.size
     return setting.above[i, a] if i < m else setting.equal[i - m, a]
 
 
-@njit
-def dual_value(setting, asked, x, price):
+@kernel
+def dual_value(setting: Setting, asked: Vector, x: Vector, price: Vector) -> float:
     """2 sum sqrt(asked price) - bounds . x, or -inf where a price is not positive."""
     price_arms(setting, x, price)
     m = setting.limit.size
@@ -83,8 +82,10 @@ def dual_value(setting, asked, x, price):
     return value
 
 
-@njit
-def answer_within_rows(setting, asked, memory_rows, system, price, w):
+@kernel
+def answer_within_rows(
+    setting: Setting, asked: Vector, memory_rows: Matrix, system: Matrix, price: Vector, w: Vector
+) -> bool:
     """w = argmin of sum asked / w over the set: projected Newton on its dual, from the last.
 
     Multipliers of inequalities stay nonnegative. Returns whether it converged.
@@ -158,8 +159,8 @@ def answer_within_rows(setting, asked, memory_rows, system, price, w):
     return False
 
 
-@njit
-def mend(setting, memory_rows, system, w):
+@kernel
+def mend(setting: Setting, memory_rows: Matrix, system: Matrix, w: Vector) -> None:
     """Make an almost feasible allocation feasible: equalities first, then lean inwards."""
     step, deep = memory_rows[1], setting.deep
     m = setting.limit.size
@@ -187,8 +188,17 @@ def mend(setting, memory_rows, system, w):
             w[a] = (1.0 - lean) * w[a] + lean * deep[a]
 
 
-@njit
-def spread_gain(setting, table, run, q, first, last, base, gain):
+@inlined
+def spread_gain(
+    setting: Setting,
+    table: Table,
+    run: Run,
+    q: Vector,
+    first: int,
+    last: int,
+    base: int,
+    gain: Vector,
+) -> None:
     """Information per arm that the weighted edges ask for."""
     for a in range(setting.size):
         gain[a] = 0.0
@@ -199,8 +209,8 @@ def spread_gain(setting, table, run, q, first, last, base, gain):
             gain[table.arm[k]] += weight * run.gradient[k - base]
 
 
-@njit
-def most_gain(setting, memory, within, gain, price):
+@kernel
+def most_gain(setting: Setting, memory: Memory, within: bool, gain: Vector, price: Vector) -> float:
     """Upper bound on gain . w over the set, from the rows' multipliers (weak duality)."""
     best = -math.inf
     if not within:
@@ -220,8 +230,8 @@ def most_gain(setting, memory, within, gain, price):
     return best
 
 
-@njit
-def worthwhile(pulls):
+@inlined
+def worthwhile(pulls: float) -> float:
     """Certified gap worth aiming at: means are known to about 1 / sqrt(t), so no finer.
 
     Its limit is far below what could be seen in a stopping time.
@@ -229,22 +239,32 @@ def worthwhile(pulls):
     return max(1e-3, 1.0 / math.sqrt(pulls))
 
 
-@njit
-def forget_prices(memory):
+@kernel
+def forget_prices(memory: Memory) -> None:
     """Start the next solution from a price that is the same for all arms."""
     for i in range(memory.rows.shape[1]):
         memory.rows[0, i] = 0.0
 
 
-@njit
-def balance(setting, table, run, memory, q, vertex, within, tolerance, w):
-    """Improve w and the weights q of a vertex's edges until the certified gap is small.
+@kernel
+def balance(
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    shares: Shares,
+    vertex: int,
+    within: bool,
+    tolerance: float,
+) -> float:
+    """Improve the allocation and the weights of a vertex's edges until the gap is small.
 
     `within` says whether the allocation must satisfy the setting's rows.
     Uses memory.rows (multipliers) and memory.scratch[0:3].
     Returns the certified relative gap, or infinity, with w as it was, where some gap is not
     positive: no allocation is better than another then.
     """
+    q, w = shares.q, shares.w
     first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
     base = table.first_entry[first]
     gain, asked, price = memory.scratch[0], memory.scratch[1], memory.scratch[2]
@@ -313,7 +333,17 @@ def balance(setting, table, run, memory, q, vertex, within, tolerance, w):
     return gap
 
 
-@njit
-def maximin(setting, table, run, memory, vertex, within, tolerance, w):
+@kernel
+def maximin(
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    vertex: int,
+    within: bool,
+    tolerance: float,
+    w: Vector,
+) -> float:
     """`balance` with memory.edges[0] for the weights of edges."""
-    return balance(setting, table, run, memory, memory.edges[0], vertex, within, tolerance, w)
+    shares = Shares(memory.edges[0], w)
+    return setting.slots.balance(setting, table, run, memory, shares, vertex, within, tolerance)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from .kernel import inlined, kernel
 from .linear import solve_positive
 from .maximin import mend, price_arms, row_entry, row_value
+from .records import Matrix, Projection, Setting, Vector
 
 
-@njit
-def project_on_simplex(size, y, loose, w):
+@kernel
+def project_on_simplex(size: int, y: Vector, loose: Vector, w: Vector) -> None:
     """w = argmin of sum (w - y)^2 / loose over the simplex (Michelot's method)."""
     top = 0.0
     below = 0.0
@@ -35,8 +35,10 @@ def project_on_simplex(size, y, loose, w):
         w[a] = max(y[a] - level * loose[a], 0.0)
 
 
-@njit
-def projected_at(setting, y, loose, x, price, w):
+@inlined
+def projected_at(
+    setting: Setting, y: Vector, loose: Vector, x: Vector, price: Vector, w: Vector
+) -> float:
     """w = (y - loose price)+ at multipliers x; returns twice the dual value."""
     price_arms(setting, x, price)
     m = setting.limit.size
@@ -54,8 +56,17 @@ def projected_at(setting, y, loose, x, price, w):
     return value
 
 
-@njit
-def newton_step(setting, loose, w, residual, free, count, system, step):
+@kernel
+def newton_step(
+    setting: Setting,
+    loose: Vector,
+    w: Vector,
+    residual: Vector,
+    free: Vector,
+    count: int,
+    system: Matrix,
+    step: Vector,
+) -> None:
     """The step of the free rows' multipliers to where the arms that have a share now agree."""
     largest = 0.0
     for p in range(count):
@@ -72,8 +83,19 @@ def newton_step(setting, loose, w, residual, free, count, system, step):
         solve_positive(system, count, step)
 
 
-@njit
-def climb(setting, y, loose, x, free, count, step, trial, price, w):
+@kernel
+def climb(
+    setting: Setting,
+    y: Vector,
+    loose: Vector,
+    x: Vector,
+    free: Vector,
+    count: int,
+    step: Vector,
+    trial: Vector,
+    price: Vector,
+    w: Vector,
+) -> None:
     """Go as far along a step as the dual value rises; no multiplier may turn negative.
 
     The slope falls along the way. Where shares do not change, it is level for long: lengths
@@ -115,8 +137,8 @@ def climb(setting, y, loose, x, free, count, step, trial, price, w):
             x[i] = 0.0
 
 
-@njit
-def project_within_rows(setting, y, loose, memory_rows, system, price, w):
+@kernel
+def project(setting: Setting, point: Projection) -> bool:
     """w = argmin of sum (w - y)^2 / loose over the set.
 
     Projected semismooth Newton on the dual, which has as many dimensions as rows; warm from
@@ -124,6 +146,8 @@ def project_within_rows(setting, y, loose, memory_rows, system, price, w):
     fail: then only rows that may move with it do, as far as it pays. Returns whether it
     converged; if not, w is a point inside.
     """
+    y, loose, price, w = point.y, point.loose, point.price, point.w
+    memory_rows, system = point.rows, point.system
     x, step, trial = memory_rows[0], memory_rows[1], memory_rows[2]
     residual, free = memory_rows[3], memory_rows[4]
     m = setting.limit.size
@@ -194,10 +218,15 @@ def project_within_rows(setting, y, loose, memory_rows, system, price, w):
     return False
 
 
-# An entry for Python; see episode.py.
-
-
-@njit
-def project_point(setting, y, loose, memory_rows, system, price, w):
-    """See `project_within_rows`."""
-    return project_within_rows(setting, y, loose, memory_rows, system, price, w)
+@kernel
+def project_within_rows(
+    setting: Setting,
+    y: Vector,
+    loose: Vector,
+    memory_rows: Matrix,
+    system: Matrix,
+    price: Vector,
+    w: Vector,
+) -> bool:
+    """`project`, one array at a time."""
+    return setting.slots.project(setting, Projection(y, loose, memory_rows, system, price, w))

@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from .gaussian import refresh, respond
-from .maximin import balance
-from .records import GO_ON, LOOK, PULLS, VERTEX
+from .information import refresh, respond
+from .kernel import kernel
+from .records import GO_ON, LOOK, PULLS, VERTEX, Memory, Run, Setting, Shares, Table
 
 # Rates are looked at again when there are this share more samples.
 GROWTH = 0.1
@@ -29,16 +27,10 @@ GROWTH = 0.1
 CLOSE = 0.02
 
 
-@njit
-def unsettled(run, weakest):
-    """Whether it is time to look at the answers again."""
-    if run.integers[PULLS] >= run.integers[LOOK]:
-        return True
-    return weakest >= 0 and run.value[weakest] <= 0.0
-
-
-@njit
-def promise(setting, table, run, memory, answer, needed):
+@kernel
+def promise(
+    setting: Setting, table: Table, run: Run, memory: Memory, answer: int, needed: float
+) -> float:
     """No less than an answer's rate: that of its hardest comparison alone, any w.
 
     0 as soon as it is below what is needed.
@@ -72,8 +64,8 @@ def promise(setting, table, run, memory, answer, needed):
     return least
 
 
-@njit
-def rate_of(setting, table, run, memory, answer):
+@kernel
+def rate_of(setting: Setting, table: Table, run: Run, memory: Memory, answer: int) -> float:
     """Most information per sample against all comparisons of an answer."""
     first, last = table.first_edge[answer], table.first_edge[answer + 1]
     if first == last:
@@ -82,7 +74,8 @@ def rate_of(setting, table, run, memory, answer):
     q[first] = 0.0  # all alike again: means may have moved far since the last look
     for a in range(setting.size):
         w[a] = setting.inside[a]
-    gap = balance(setting, table, run, memory, q, answer, setting.anytime, CLOSE, w)
+    shares = Shares(q, w)
+    gap = setting.slots.balance(setting, table, run, memory, shares, answer, setting.anytime, CLOSE)
     if gap == math.inf:
         return 0.0
     longest = 0.0
@@ -91,8 +84,8 @@ def rate_of(setting, table, run, memory, answer):
     return 1.0 / longest
 
 
-@njit
-def recommend(setting, table, run, memory):
+@kernel
+def recommend(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
     """Stay with the answer while it is plausible; else the first plausible one, in order."""
     pulls = run.integers[PULLS]
     run.integers[LOOK] = pulls + 1 + int(GROWTH * pulls)

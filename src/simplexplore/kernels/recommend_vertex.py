@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from numba import njit
-
-from .gaussian import refresh
-from .records import GO_ON, MISSING_EDGE, UNKNOWN_VERTEX, VERTEX
+from .information import refresh
+from .kernel import kernel
+from .records import GO_ON, MISSING_EDGE, UNKNOWN_VERTEX, VERTEX, Memory, Run, Setting, Table
 
 # A walk never gets this long; rounding could make it go in circles.
 MAX_MOVES = 100_000
 
 
-@njit
-def unsettled(run, weakest):
-    """Whether there is no evidence against some edge: it may even improve on the vertex."""
-    return weakest >= 0 and run.value[weakest] <= 0.0
-
-
-@njit
-def recommend(setting, table, run, memory):
+@kernel
+def recommend(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
     """Walk along improving edges to the vertex that is best at the empirical means."""
     for _ in range(MAX_MOVES):
         vertex = run.integers[VERTEX]

@@ -1,6 +1,7 @@
 """The arrays that compiled code works on, by name.
 
-All memory is allocated in Python and passed in; kernels only read and write it. Edges of
+All memory is allocated in Python and passed in; kernels only read and write it. What changes in a
+run is in `Run` and `Memory`, what is fixed in `Setting` and `Table`. Edges of
 all known vertices lie one after the other: edge e has entries ``first_entry[e]`` to
 ``first_entry[e + 1]``, each an arm and a coefficient of v = policy - direction, so that
 v . mean is the edge's loss per unit. Where answers within epsilon are good enough (sticking.py), a
@@ -15,9 +16,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
+
+from .slots import Slots
+
+# The name says how many dimensions an array has: native.py reads it.
+Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+IndexRows = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
+Streams = npt.NDArray[np.uint64]  # (runs, 2, 4)
 
 # What a kernel returns.
 GO_ON = 0
@@ -33,7 +42,7 @@ ASKED, TOLD, LATE, EXPIRED, ELSEWHERE, EXTENDED = range(6)
 PULLS, VERTEX, ARM, WARM, STATUS, MISSING_EDGE, CAPPED, ITERATIONS, LOOK = range(9)
 
 # Families with a variance function of their own.
-GAUSSIAN, BERNOULLI, POISSON = range(3)
+GAUSSIAN, BERNOULLI, POISSON = Gaussian.number, Bernoulli.number, Poisson.number
 
 # Tracking rules.
 CUMULATIVE, AVERAGED, DIRECT, SAMPLED, FOCUSED = range(5)
@@ -45,59 +54,64 @@ class Table(NamedTuple):
     first_edge: Indices  # (V + 1,)
     first_entry: Indices  # (E + 1,)
     arm: Indices
-    v: Array
-    offset: Array  # (E,) added to v . mean: epsilon for comparisons of answers, else 0
+    v: Vector
+    offset: Vector  # (E,) added to v . mean: epsilon for comparisons of answers, else 0
     following: Indices  # (E,) the vertex an edge leads to, or -1
-    first_column: Indices  # (V, K + 1): entries of `column_edge` by arm
+    first_column: IndexRows  # (V, K + 1): entries of `column_edge` by arm
     column_edge: Indices  # edge, counted from the vertex's first
-    column_v: Array
-    root: Array  # (E,) multipliers of a run's last projections, over total weight
+    column_v: Vector
+    first_root: int  # where the roots of its edges begin in Run.root
 
 
 class Setting(NamedTuple):
     """What stays fixed during a run."""
 
     size: int
+    closed_form: bool  # Gaussian rewards without a domain: gaussian.py, else exponential.py
     family: int
     anytime: bool
     tracking: int
+    sticking: bool  # whether answers within epsilon are good enough (recommend_answer.py)
     delta: float
     least_level: float  # log(1 / delta), below every threshold
     log_union: float  # log(M / delta), M supports in the union bound
-    variance: Array  # (K,) known variances; ones where the family has its own
+    variance: Vector  # (K,) known variances; ones where the family has its own
     lowest: float  # empirical means are clipped to this range, in unit coordinates
     highest: float
     domain_low: float  # alternatives are clipped to this one
     domain_high: float
-    above: Array  # rows A w <= b of the allocation set
-    limit: Array
-    equal: Array  # rows E w = f
-    total: Array
-    start: Array  # multipliers of all rows that give every arm the price 1
-    inside: Array  # allocation in the set whose least share is largest
-    deep: Array  # allocation strictly inside all rows
+    lowest_tilt: float  # a family's tilt exists above this
+    above: Matrix  # rows A w <= b of the allocation set
+    limit: Vector
+    equal: Matrix  # rows E w = f
+    total: Vector
+    start: Vector  # multipliers of all rows that give every arm the price 1
+    inside: Vector  # allocation in the set whose least share is largest
+    deep: Vector  # allocation strictly inside all rows
     first_arms: Indices  # arms to play once before anything else
-    fixed: Array  # (K,) allocation of samplers that never change it
-    levels: Array  # threshold constants by size of an edge's support
+    fixed: Vector  # (K,) allocation of samplers that never change it
+    levels: Vector  # threshold constants by size of an edge's support
     pairs: Table  # edges of the best-arm problem, one vertex per arm (empty if unused)
+    slots: Slots  # the functions that a run binds
 
 
 class Run(NamedTuple):
     """What changes: everything needed to go on after an interruption."""
 
-    n: Array  # (K,) pulls
-    mean: Array  # (K,) empirical means, in unit coordinates
-    clipped: Array  # (K,) the same within the range of means
-    target: Array  # (K,) sum of the allocations tracked
-    average: Array  # (K,) their average, late ones weighing more (averaged tracking)
-    w: Array  # (K,) the allocation tracked now
-    gap: Array  # by edge of the vertex: v . mean + offset
-    spread: Array  # by edge: sum of variance v^2 / n (closed-form families)
-    value: Array  # by edge: the statistic
-    time: Array  # by edge: scratch
-    gradient: Array  # by entry of the vertex: scratch for information per arm
-    scale: Array  # (1,) size of the means: what counts as an improvement
-    rate: Array  # by answer: information per sample at the last look (empty if unused)
+    n: Vector  # (K,) pulls
+    mean: Vector  # (K,) empirical means, in unit coordinates
+    clipped: Vector  # (K,) the same within the range of means
+    target: Vector  # (K,) sum of the allocations tracked
+    average: Vector  # (K,) their average, late ones weighing more (averaged tracking)
+    w: Vector  # (K,) the allocation tracked now
+    gap: Vector  # by edge of the vertex: v . mean + offset
+    spread: Vector  # by edge: sum of variance v^2 / n (closed-form families)
+    value: Vector  # by edge: the statistic
+    time: Vector  # by edge: scratch
+    gradient: Vector  # by entry of the vertex: scratch for information per arm
+    scale: Vector  # (1,) size of the means: what counts as an improvement
+    rate: Vector  # by answer: information per sample at the last look (empty if unused)
+    root: Vector  # by edge of all tables: multipliers of the last projections, over total weight
     integers: Indices  # (9,)
     rewards: Words  # (4,) random stream of the environment
     choices: Words  # (4,) random stream of the sampler
@@ -106,8 +120,51 @@ class Run(NamedTuple):
 class Memory(NamedTuple):
     """A sampler's own memory, set to zero at the start of a run."""
 
-    arms: Array  # (a, K)
-    edges: Array  # (b, E): by edge of the whole table
-    rows: Array  # (c, number of rows)
-    scratch: Array  # (d, K): nothing is kept there
-    system: Array  # (rows, rows): scratch for small linear systems
+    arms: Matrix  # (a, K)
+    edges: Matrix  # (b, E): by edge of the whole table
+    rows: Matrix  # (c, number of rows)
+    scratch: Matrix  # (d, K): nothing is kept there
+    system: Matrix  # (rows, rows): scratch for small linear systems
+
+
+class Job(NamedTuple):
+    """Simulated runs: what they need, and where their results go."""
+
+    means: Vector  # (K,) true ones, in unit coordinates
+    noise: Vector  # (K,) standard deviations of the rewards drawn
+    cap: int  # pulls after which a run is given up
+    seeds: Streams  # (runs, 2, 4)
+    progress: Indices  # (3,) the run at hand, whether it is under way, the vertex to start from
+    pulls: Indices  # (runs,) negative if capped
+    vertices: Indices  # (runs,)
+    counts: Matrix  # (runs, K)
+
+
+class Events(NamedTuple):
+    """Events of a live study to take in."""
+
+    pending: Vector  # (K,) pulls in flight
+    aside: Matrix  # (3, E) scratch
+    kinds: Indices
+    arms: Indices  # -1 where a pull is asked for and not given an arm yet
+    rewards: Vector
+    progress: Indices  # (2,) the event at hand, whether it was observed but not judged
+    until_stopped: bool
+
+
+class Projection(NamedTuple):
+    """A point to project on the allocation set; see projection.py."""
+
+    y: Vector
+    loose: Vector
+    rows: Matrix
+    system: Matrix
+    price: Vector
+    w: Vector
+
+
+class Shares(NamedTuple):
+    """Weights of edges and the allocation that answers them; see maximin.py."""
+
+    q: Vector
+    w: Vector

@@ -10,7 +10,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+
+from .kernel import inlined, kernel
+from .records import Words
+
+# Shifts and masks have the type of the words they move.
+_11, _17, _19, _23, _41, _45, _255 = np.array([11, 17, 19, 23, 41, 45, 255], dtype=np.uint64)
 
 _TAIL = 3.6541528853610088
 _AREA = 0.00492867323399
@@ -29,35 +34,35 @@ def _layers() -> tuple[Any, Any]:
 LAYER, RATIO = _layers()
 
 
-@njit
-def next_word(state):
+@inlined
+def next_word(state: Words) -> np.uint64:
     """Advance a stream by one 64-bit word."""
     total = state[0] + state[3]
-    word = ((total << uint64(23)) | (total >> uint64(41))) + state[0]
-    shifted = state[1] << uint64(17)
+    word = ((total << _23) | (total >> _41)) + state[0]
+    shifted = state[1] << _17
     state[2] ^= state[0]
     state[3] ^= state[1]
     state[1] ^= state[2]
     state[0] ^= state[3]
     state[2] ^= shifted
     last = state[3]
-    state[3] = (last << uint64(45)) | (last >> uint64(19))
+    state[3] = (last << _45) | (last >> _19)
     return word
 
 
-@njit
-def uniform(state):
+@inlined
+def uniform(state: Words) -> float:
     """A float in [0, 1) with 53 random bits."""
-    return float(next_word(state) >> uint64(11)) * (1.0 / 9007199254740992.0)
+    return float(next_word(state) >> _11) * (1.0 / 9007199254740992.0)
 
 
-@njit
-def normal(state):
+@kernel
+def normal(state: Words) -> float:
     """A standard normal number."""
     while True:
         word = next_word(state)
-        layer = word & uint64(255)
-        u = float(word >> uint64(11)) * (2.0 / 9007199254740992.0) - 1.0
+        layer = word & _255
+        u = float(word >> _11) * (2.0 / 9007199254740992.0) - 1.0
         if abs(u) < RATIO[layer]:
             return u * LAYER[layer]
         if layer == 0:  # the tail, by Marsaglia's method
@@ -68,14 +73,14 @@ def normal(state):
                     break
             return x - _TAIL if u < 0.0 else _TAIL - x
         x = u * LAYER[layer]
-        upper = math.exp(-0.5 * (LAYER[layer] ** 2 - x * x))
-        lower = math.exp(-0.5 * (LAYER[layer + 1] ** 2 - x * x))
+        upper = math.exp(-0.5 * (LAYER[layer] * LAYER[layer] - x * x))
+        lower = math.exp(-0.5 * (LAYER[layer + 1] * LAYER[layer + 1] - x * x))
         if lower + uniform(state) * (upper - lower) < 1.0:
             return x
 
 
-@njit
-def poisson(state, mean):
+@kernel
+def poisson(state: Words, mean: float) -> float:
     """A Poisson count: inversion in pieces of mean at most 10, which add up."""
     count = 0.0
     left = mean

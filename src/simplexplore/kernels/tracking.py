@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from .records import AVERAGED, DIRECT, FOCUSED, PULLS, SAMPLED
+from .kernel import inlined, kernel
+from .records import AVERAGED, DIRECT, FOCUSED, PULLS, SAMPLED, Run, Setting
 from .rng import uniform
 
 # Averaged tracking weighs the allocation of time s like s^(FORGETTING - 1). Of 2 and 4, 2 was
@@ -14,16 +13,16 @@ from .rng import uniform
 FORGETTING = 2.0
 
 
-@njit
-def exploration(setting, pulls):
+@inlined
+def exploration(setting: Setting, pulls: float) -> float:
     """Share of forced exploration: C-tracking's eps_t = 1 / (2 sqrt(K^2 + t)), K times."""
     size = float(setting.size)
     part = 0.5 * size / math.sqrt(size * size + pulls)
     return part / (1.0 + part)
 
 
-@njit
-def track(setting, run):
+@kernel
+def track(setting: Setting, run: Run) -> int:
     """Choose the arm that follows the allocation run.w.
 
     The allocation that is tracked leans towards the inside of the set by the share of

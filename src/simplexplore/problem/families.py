@@ -100,6 +100,8 @@ class Family(ABC):
     name: ClassVar[str]
     # Means must lie strictly between these, in the user's units.
     mean_range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    # What compiled code calls it (kernels/exponential.py).
+    number: ClassVar[int]
     # The tilt exists for s above this.
     lowest_tilt: ClassVar[float] = -math.inf
 
@@ -122,6 +124,11 @@ class Family(ABC):
                 f"[{range_low:g}, {range_high:g}]; shrink it."
             )
         object.__setattr__(self, "domain", (low, high))
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether closest alternatives need no root: Gaussian rewards without a domain."""
+        return False
 
     def range_of_means(self) -> tuple[float, float]:
         """Open interval that holds every possible mean."""
@@ -220,6 +227,7 @@ class Gaussian(Family):
     sigma: float | tuple[float, ...] = 1.0
 
     name: ClassVar[str] = "gaussian"
+    number: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -229,6 +237,10 @@ class Gaussian(Family):
             object.__setattr__(self, "sigma", sigma)
         else:
             object.__setattr__(self, "sigma", _deviation(given, "sigma"))
+
+    @property
+    def closed_form(self) -> bool:
+        return self.domain is None
 
     def sigmas(self, size: int) -> Array:
         if isinstance(self.sigma, tuple):
@@ -269,6 +281,7 @@ class Bernoulli(Family):
     """
 
     name: ClassVar[str] = "bernoulli"
+    number: ClassVar[int] = 1
     rewards_are: ClassVar[str] = "0 or 1"
     mean_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
@@ -300,6 +313,7 @@ class Poisson(Family):
     """Counts 0, 1, 2, ..."""
 
     name: ClassVar[str] = "poisson"
+    number: ClassVar[int] = 2
     rewards_are: ClassVar[str] = "whole numbers, 0 or more"
     mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     lowest_tilt: ClassVar[float] = -1.0

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from simplexplore.exploration.compile import compile_ahead
 from simplexplore.problem.catalog import instance
 from simplexplore.simulation.simulate import simulate
 
@@ -49,7 +48,6 @@ def reproduce(
     count = workers or os.cpu_count() or 1
     tell = progress or (lambda *_: None)
     wanted = [part for part in PARTS.values() if part in parts or _is_finished(part, store, runs)]
-    _compile([job for part in wanted for job in part.jobs if not _has(store, job, runs)])
     chapters = []
     for part in wanted:
         results = [_simulated(store, part, job, runs, count, tell) for job in part.jobs]
@@ -69,15 +67,6 @@ def _has(store: Store, job: Job, runs: int | None) -> bool:
 def _is_finished(part: Part, store: Store, runs: int | None) -> bool:
     whole = part.compute is None or store.has(part.name, part.settings)
     return whole and all(_has(store, job, runs) for job in part.jobs)
-
-
-def _compile(jobs: Sequence[Job]) -> None:
-    """Compile all that is missing side by side, rather than one after the other."""
-    kinds = {instance(job.instance).problem.rewards.name for job in jobs}
-    for kind in sorted(kinds):
-        these = [j for j in jobs if instance(j.instance).problem.rewards.name == kind]
-        pairs = list(dict.fromkeys((job.sampler, job.scenario) for job in these))
-        compile_ahead(pairs, instance(these[0].instance).problem, THRESHOLD)
 
 
 def _simulated(

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import Plan
+from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import find_threshold
 from simplexplore.problem.catalog import instance
 from simplexplore.samplers import find_sampler
@@ -56,8 +58,7 @@ def _compute(_: int) -> dict[str, Any]:
                     scenario=problem.scenario,
                 )
             )
-            engine.announce()
-            engine.simulate(found.means, found.deviations, streams(SEED, range(1)), 2)  # compiles
+            engine.compile()
             each = []
             for run in range(RUNS):
                 began = time.perf_counter()

@@ -1,6 +1,6 @@
 """Samplers: one small file each; all share tracking, stopping and recommendation.
 
-A sampler file is compiled as a whole with the kernels. It defines
+A sampler file is compiled with the kernels that it calls. It defines
 
     ARM_VECTORS, EDGE_VECTORS   how many vectors it remembers, over arms and over edges
     TRACKING                    how arms follow its allocation (one, or one per scenario)
@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from simplexplore.errors import SettingError
-from simplexplore.kernels.source import DECLARATIONS, defined, definitions, parsed
 from simplexplore.problem.problem import SCENARIOS
 from simplexplore.problem.spelling import unknown
 
-HERE = Path(__file__).parent
+from .declarations import DECLARATIONS, HERE, defined, definitions, parsed
 
 TRACKINGS = ("cumulative", "averaged", "direct", "sampled", "focused")
 

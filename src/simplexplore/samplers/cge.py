@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from simplexplore.kernels.gaussian import alternative, optimistic
+from simplexplore.kernels.information import alternative, optimistic
+from simplexplore.kernels.kernel import kernel
 from simplexplore.kernels.projection import project_on_simplex, project_within_rows
-from simplexplore.kernels.records import PULLS
+from simplexplore.kernels.records import PULLS, Memory, Run, Setting, Table
 
 ARM_VECTORS = 1  # sums of squared gains
 EDGE_VECTORS = 0
@@ -20,8 +19,8 @@ TRACKING = "cumulative"
 STEP = 1.0
 
 
-@njit
-def allocate(setting, table, run, memory):
+@kernel
+def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """Best response to the allocation, optimistic gains, one AdaGrad step."""
     w, squares = run.w, memory.arms[0]
     lam, loose, y, price = (

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simplexplore.kernels.kernel import kernel
 from simplexplore.kernels.maximin import maximin, worthwhile
-from simplexplore.kernels.records import AVERAGED, PULLS, VERTEX
+from simplexplore.kernels.records import AVERAGED, PULLS, VERTEX, Memory, Run, Setting, Table
 
 ARM_VECTORS = 0
 EDGE_VECTORS = 1
 TRACKING = "cumulative"
 
 
-@njit
-def allocate(setting, table, run, memory):
+@kernel
+def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """Solve the max-min problem at the empirical means, warm from the last solution."""
     if setting.tracking == AVERAGED and run.integers[PULLS] % 2 == 1:
         return  # an average can do with every other solution

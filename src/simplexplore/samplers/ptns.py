@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simplexplore.kernels.kernel import kernel
 from simplexplore.kernels.maximin import maximin, worthwhile
 from simplexplore.kernels.projection import project_within_rows
-from simplexplore.kernels.records import PULLS
+from simplexplore.kernels.records import PULLS, Memory, Run, Setting, Table
 
 ARM_VECTORS = 1  # the best-arm allocation
 EDGE_VECTORS = 1
@@ -14,8 +13,8 @@ PAIRS = True
 TRACKING = "cumulative"
 
 
-@njit
-def allocate(setting, table, run, memory):
+@kernel
+def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """The best-arm allocation at the empirical means, projected onto the allocation set.
 
     Arms that no feasible policy uses are never played, so they are not among the rivals.

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from simplexplore.kernels.gaussian import respond
-from simplexplore.kernels.records import PULLS, VERTEX
+from simplexplore.kernels.information import respond
+from simplexplore.kernels.kernel import kernel
+from simplexplore.kernels.records import PULLS, VERTEX, Memory, Run, Setting, Table
 
 ARM_VECTORS = 0
 EDGE_VECTORS = 0
@@ -29,15 +28,15 @@ PRICE = 0.5  # of a logarithm of pulls, beside evidence
 TURNS = 0.5  # of the forced exploration that cumulative tracking uses
 
 
-@njit
-def turns(setting, pulls):
+@kernel
+def turns(setting: Setting, pulls: float) -> int:
     """Forced pulls due after so many in all."""
     size = float(setting.size)
     return int(TURNS * size * (math.sqrt(size * size + pulls) - size))
 
 
-@njit
-def allocate(setting, table, run, memory):
+@kernel
+def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """Share the next sample among the challenger's arms by what each would tell."""
     for a in range(setting.size):
         run.w[a] = 0.0

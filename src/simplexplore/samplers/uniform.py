@@ -5,13 +5,14 @@ The oracle is the same with the optimal allocation, which is given to it.
 
 from __future__ import annotations
 
-from numba import njit
+from simplexplore.kernels.kernel import kernel
+from simplexplore.kernels.records import Memory, Run, Setting, Table
 
 ARM_VECTORS = 0
 EDGE_VECTORS = 0
 TRACKING = "sampled"
 
 
-@njit
-def allocate(setting, table, run, memory):
+@kernel
+def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """Leave the allocation as it was set at the start."""

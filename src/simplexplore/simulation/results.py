@@ -24,7 +24,7 @@ import numpy.typing as npt
 from simplexplore import __version__
 from simplexplore.bound.bound import Bound, lower_bound
 from simplexplore.errors import SettingError, SimplexploreError
-from simplexplore.exploration.engine import Plan
+from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.files import write_whole
 from simplexplore.problem.problem import Problem

@@ -14,18 +14,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.bound.bound import Bound, lower_bound
+from simplexplore.bound.bound import Bound
 from simplexplore.errors import SettingError
-from simplexplore.exploration.engine import Engine, Plan, streams
-from simplexplore.exploration.stopping import find_threshold
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import Plan, prepare_simulation
+from simplexplore.exploration.seeding import streams
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem
-from simplexplore.samplers import find_sampler
 
 from .results import Results
 
@@ -104,24 +105,18 @@ def simulate(
         if value is not None:
             whole_number(value, name, 1)
     whole_number(seed, "seed", 0)
-    chosen = find_sampler(sampler)
-    rule = find_threshold(threshold)
-    if scenario is not None:
-        problem = problem.replace(scenario=scenario)
-    if epsilon is not None:
-        problem = problem.replace(epsilon=epsilon)
-    bound = lower_bound(problem, means, delta)
-    if bound.ties and not problem.epsilon and max_steps is None:
-        raise SettingError(_tied(bound))
-    plan = Plan(
-        problem=problem,
-        sampler=chosen,
-        threshold=rule,
-        delta=bound.delta,
-        scenario=problem.scenario,
+    plan = prepare_simulation(
+        problem,
+        means,
+        sampler,
+        threshold,
+        delta=delta,
+        epsilon=epsilon,
+        scenario=scenario,
         tracking=tracking,
-        allocation=tuple(bound.allocation.tolist()) if chosen.needs_truth else None,
+        may_tie=max_steps is not None,
     )
+    problem, bound = plan.problem, cast(Bound, plan.bound)
     spread = _noise(problem, noise)
     count = workers or os.cpu_count() or 1
     cap = max_steps or DEFAULT_MAX_STEPS
@@ -157,7 +152,7 @@ def _run_blocks(
     progress: Progress | None,
 ) -> list[_Block]:
     first = Engine(plan)
-    first.announce()
+    first.compile()
     idle: SimpleQueue[Engine] = SimpleQueue()
     idle.put(first)
 
@@ -175,8 +170,7 @@ def _run_blocks(
         idle.put(engine)
         return _Block(start, pulls, right, counts, seconds)
 
-    # Two steps of a first run compile everything; run 0 then says how long a run takes.
-    first.simulate(bound.means, noise, streams(seed, range(1)), 2)
+    # Run 0 says how long a run takes.
     done: list[_Block] = []
     pool = ThreadPoolExecutor(max_workers=workers)
     active: set[Future[_Block]] = set()
@@ -232,16 +226,3 @@ def _noise(problem: Problem, noise: npt.ArrayLike | None) -> Array:
     if not (np.isfinite(spread).all() and (spread > 0).all()):
         raise SettingError("noise must be positive and finite.")
     return spread
-
-
-def _tied(bound: Bound) -> str:
-    def written(policy: Array) -> str:
-        arms = bound.problem.arms
-        return " + ".join(f"{x:.4g} {arms[a]}" for a, x in enumerate(policy) if x > 0)
-
-    policies = "\n".join(f"  {written(policy)}" for policy in (bound.policy, *bound.ties))
-    return (
-        f"the optimum is not unique, so no number of samples finds it. These policies tie:\n"
-        f"{policies}\nGive epsilon > 0 (--epsilon), with which one of them is good enough, or "
-        "max_steps (--max-steps) to simulate all the same."
-    )

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy.engine import Connection
 
 from simplexplore.errors import StoreError, UnknownStudyError
-from simplexplore.exploration.engine import Plan
+from simplexplore.exploration.plan import Plan
 
 from .state import Event, Journal
 from .store import PIECE, Store
@@ -104,7 +104,6 @@ class Ledger:
     def _load(self, connection: Connection) -> Journal:
         """The state from the last snapshot, or from nothing."""
         journal = Journal(self.plan, self.seed)
-        journal.engine.announce_live()
         data = self.store.snapshot(connection, self.study, code_of(journal))
         found = None if data is None else Journal.from_snapshot(self.plan, data)
         return journal if found is None else found

@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict, dataclass
 
 from simplexplore.errors import SettingError
-from simplexplore.exploration.engine import Plan
+from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.problem import Problem

@@ -1,0 +1,115 @@
+"""What defines an exploration, checked once: everything that explores starts from a `Plan`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.bound.bound import Bound, lower_bound
+from simplexplore.errors import SettingError
+from simplexplore.problem.problem import Problem
+from simplexplore.samplers import TRACKINGS, Sampler, find_sampler
+
+from .stopping import Threshold, find_threshold
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What defines an exploration, apart from the random stream."""
+
+    problem: Problem
+    sampler: Sampler
+    threshold: Threshold
+    delta: float
+    scenario: str
+    tracking: str | None = None
+    allocation: tuple[float, ...] | None = None  # for samplers that must be given one
+    bound: Bound | None = field(default=None, compare=False, repr=False)  # where means are known
+
+    def __post_init__(self) -> None:
+        if self.tracking is not None and self.tracking not in TRACKINGS:
+            raise SettingError(
+                f"there is no tracking {self.tracking!r}. Known: {', '.join(TRACKINGS)}."
+            )
+        if self.sampler.needs_truth and self.allocation is None:
+            raise SettingError(
+                f"the {self.sampler.name} sampler must be given the optimal allocation: it "
+                "exists in simulations only, where the means are known."
+            )
+
+
+def prepare(
+    problem: Problem,
+    sampler: str,
+    threshold: str,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    scenario: str | None = None,
+    tracking: str | None = None,
+) -> Plan:
+    """A plan to explore a problem whose means nobody knows.
+
+    `delta`, `epsilon` and `scenario` are the problem's own where they are not given.
+    """
+    changes = {"delta": delta, "epsilon": epsilon, "scenario": scenario}
+    problem = problem.replace(**{k: v for k, v in changes.items() if v is not None})
+    return Plan(
+        problem=problem,
+        sampler=find_sampler(sampler),
+        threshold=find_threshold(threshold),
+        delta=problem.delta,
+        scenario=problem.scenario,
+        tracking=tracking,
+    )
+
+
+def prepare_simulation(
+    problem: Problem,
+    means: npt.ArrayLike | None,
+    sampler: str,
+    threshold: str,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    scenario: str | None = None,
+    tracking: str | None = None,
+    may_tie: bool = False,
+    known: Bound | None = None,
+) -> Plan:
+    """A plan for an instance whose means are known, with its bound.
+
+    A tied optimum is refused unless `may_tie`. `known` is the bound of the same problem and
+    means in another scenario, where there is one: it holds for both.
+    """
+    chosen, rule = find_sampler(sampler), find_threshold(threshold)
+    changes = {"epsilon": epsilon, "scenario": scenario}
+    problem = problem.replace(**{k: v for k, v in changes.items() if v is not None})
+    bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
+    if bound.ties and not problem.epsilon and not may_tie:
+        raise SettingError(_tied(bound))
+    return Plan(
+        problem=problem,
+        sampler=chosen,
+        threshold=rule,
+        delta=bound.delta,
+        scenario=problem.scenario,
+        tracking=tracking,
+        allocation=tuple(bound.allocation.tolist()) if chosen.needs_truth else None,
+        bound=bound,
+    )
+
+
+def _tied(bound: Bound) -> str:
+    def written(policy: npt.NDArray[np.float64]) -> str:
+        arms = bound.problem.arms
+        return " + ".join(f"{x:.4g} {arms[a]}" for a, x in enumerate(policy) if x > 0)
+
+    policies = "\n".join(f"  {written(policy)}" for policy in (bound.policy, *bound.ties))
+    return (
+        f"the optimum is not unique, so no number of samples finds it. These policies tie:\n"
+        f"{policies}\nGive epsilon > 0 (--epsilon), with which one of them is good enough, or "
+        "max_steps (--max-steps) to simulate all the same."
+    )

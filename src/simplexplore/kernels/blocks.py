@@ -1,0 +1,82 @@
+"""Records as compiled code reads them: blocks of 64-bit words.
+
+A record of fifty arrays handed over one by one would be four hundred arguments of every compiled
+function; so addresses, lengths and numbers are written into one block, and compiled code is told
+where the block lies. `run.n[a]` means the same on both sides.
+"""
+
+from __future__ import annotations
+
+import inspect
+import struct
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from . import records, slots
+
+# Arrays by annotation: type of the numbers, dimensions.
+ARRAYS: dict[str, tuple[str, int]] = {
+    "Vector": ("float64", 1),
+    "Matrix": ("float64", 2),
+    "Indices": ("int64", 1),
+    "IndexRows": ("int64", 2),
+    "Words": ("uint64", 1),
+    "Streams": ("uint64", 3),
+}
+
+
+@cache
+def fields(label: str) -> dict[str, tuple[str, int]]:
+    """Annotation and first word of each field of a record; under "" where the block ends."""
+    home = getattr(records, label, None) or getattr(slots, label)
+    places, word = {}, 0
+    for name, given in inspect.get_annotations(home).items():
+        annotation = str(getattr(given, "__forward_arg__", given))
+        places[name] = (annotation, word)
+        word += 1 + (ARRAYS[annotation][1] if annotation in ARRAYS else 0)
+    return places | {"": ("", word)}
+
+
+class Block:
+    """A record as words; it keeps the record, and with it the arrays, alive.
+
+    Parameters
+    ----------
+    record : NamedTuple
+        One of records.py.
+    address : function
+        From a function in a slot to where its machine code lies.
+    """
+
+    __slots__ = ("address", "parts", "record", "words")
+
+    def __init__(self, record: Any, address: Callable[[str, Any], int]) -> None:
+        self.record = record
+        self.parts: list[Block] = []  # blocks that this one points to
+        words: list[int] = []
+        label = type(record).__name__
+        for (name, (annotation, _)), value in zip(fields(label).items(), record, strict=False):
+            if annotation in slots.FORMS:
+                words.append(address(name, value))
+            else:
+                words += self._words(annotation, value, address)
+        self.words = np.array(words, dtype=np.int64)
+        self.address = self.words.ctypes.data
+
+    def _words(
+        self, annotation: str, value: Any, address: Callable[[str, Any], int]
+    ) -> Iterable[int]:
+        if annotation in ARRAYS:
+            expected = (*ARRAYS[annotation], True)
+            if (value.dtype.name, value.ndim, value.flags.c_contiguous) != expected:
+                raise TypeError(f"{value.dtype} {value.shape} is no {annotation}")
+            return (value.__array_interface__["data"][0], *value.shape)
+        if annotation == "float":
+            return struct.unpack("<q", struct.pack("<d", value))
+        if annotation in ("int", "bool"):
+            return (int(value),)
+        self.parts.append(Block(value, address))
+        return (self.parts[-1].address,)

@@ -1,0 +1,80 @@
+"""What depends on the family of rewards: in closed form where there is one, else by a root.
+
+Which one is a field of the setting. It is fixed for a run, so native.py compiles one branch.
+"""
+
+from __future__ import annotations
+
+from . import exponential, gaussian
+from .kernel import inlined
+from .records import Run, Setting, Table, Vector
+
+
+@inlined
+def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
+    """One reward."""
+    if setting.closed_form:
+        return gaussian.draw(setting, run, mean, noise)
+    return exponential.draw(setting, run, mean, noise)
+
+
+@inlined
+def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
+    """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
+
+    The gradient of entry k lies at run.gradient[k - base].
+    """
+    if setting.closed_form:
+        return gaussian.respond(setting, table, run, edge, base, w)
+    return exponential.respond(setting, table, run, edge, base, w)
+
+
+@inlined
+def refresh(setting: Setting, table: Table, run: Run) -> None:
+    """Recompute gaps and statistics of all edges of the vertex."""
+    if setting.closed_form:
+        gaussian.refresh(setting, table, run)
+    else:
+        exponential.refresh(setting, table, run)
+
+
+@inlined
+def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slower: float) -> None:
+    """Update the edges that contain an arm whose mean and number of pulls changed."""
+    if setting.closed_form:
+        gaussian.touch(setting, table, run, arm, moved, slower)
+    else:
+        exponential.touch(setting, table, run, arm)
+
+
+@inlined
+def mixture_reached(setting: Setting, table: Table, run: Run, edge: int, statistic: float) -> bool:
+    """Whether an edge's evidence beats the mixture threshold."""
+    if setting.closed_form:
+        return gaussian.mixture_reached(setting, table, run, edge)
+    return exponential.mixture_reached(setting, table, run, edge, statistic)
+
+
+@inlined
+def kk21_penalty(setting: Setting, n: float) -> float:
+    """Kaufmann & Koolen's price of an arm's samples."""
+    return gaussian.kk21_penalty(n) if setting.closed_form else exponential.kk21_penalty(n)
+
+
+@inlined
+def optimistic(setting: Setting, mean: float, n: float, lam: float, arm: int, f: float) -> float:
+    """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
+    if setting.closed_form:
+        return gaussian.optimistic(setting, mean, n, lam, arm, f)
+    return exponential.optimistic(setting, mean, n, lam, arm, f)
+
+
+@inlined
+def alternative(
+    setting: Setting, table: Table, run: Run, w: Vector, slack: Vector, lam: Vector
+) -> None:
+    """Write the closest alternative at w over all edges of the vertex into lam."""
+    if setting.closed_form:
+        gaussian.alternative(setting, table, run, w, slack, lam)
+    else:
+        exponential.alternative(setting, table, run, w, lam)

@@ -1,0 +1,155 @@
+"""Compiling with numba beyond its public interface, and why.
+
+Numba optimises every function with all that it calls, and then again in each of its callers. Here
+a kernel is left as it is until the unit that it is part of is optimised, once, as a whole, and
+branches on the kind of rewards are decided before types are inferred: all samplers together
+compile in a third of the time. The machine code is kept on disk by us.
+
+If numba changes so that this cannot be imported, plain.py does the same through public functions:
+slower to compile, not kept on disk, the same results.
+"""
+
+from __future__ import annotations
+
+import types as python
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import ir as nodes
+from numba.core.ccallback import CFunc
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.ir_utils import get_definition, guard
+from numba.core.registry import CPUDispatcher
+from numba.core.untyped_passes import RewriteSemanticConstants
+from numba.extending import typeof_impl
+
+from .kernel import options
+from .record_types import WORD, Record, signature_of
+
+# Kernels own no memory, so reference counting (which costs more than the arithmetic) is off.
+# Python never calls a part: what it would need to do so would double the time to compile it.
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
+_PART = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True} | _OPTIONS
+_WHOLE = {"nogil": True} | _OPTIONS
+
+
+class _Part(JITCodeLibrary):
+    """Code that is only ever part of other code: left as it is, to be optimised there."""
+
+    def add_ir_module(self, module: Any) -> None:
+        _describe_blocks(module)
+        super().add_ir_module(module)
+
+    def finalize(self) -> None:
+        for library in dict.fromkeys(self._linking_libraries):
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        return self
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Kernels raise nothing, so they need no objects of Python's."""
+
+
+class _Whole(JITCodeLibrary):
+    """A unit's code: all but its entry is its own, to be inlined and dropped at will."""
+
+    def add_ir_module(self, module: Any) -> None:
+        _describe_blocks(module)
+        super().add_ir_module(module)
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and not function.name.startswith("cfunc."):
+                function.linkage = "internal"
+        super()._optimize_final_module()
+
+
+def _describe_blocks(module: Any) -> None:
+    """Say of arguments that are blocks how long they are: they may be read ahead."""
+    for function in module.functions:
+        for argument in function.args:
+            pointee = getattr(argument.type, "pointee", None)
+            if isinstance(pointee, ir.LiteralStructType) and set(pointee.elements) == {WORD}:
+                argument.attributes.dereferenceable = 8 * len(pointee.elements)
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _KnownFields(FunctionPass):
+    """Put in the kind of rewards, which a record's type says; branches on it go away."""
+
+    _name = "known_fields"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        changed = False
+        for block in state.func_ir.blocks.values():
+            for assign in block.find_insts(nodes.Assign):
+                expression = assign.value
+                is_one = isinstance(expression, nodes.Expr) and expression.op == "getattr"
+                if not is_one or expression.attr != "closed_form":
+                    continue
+                source = guard(get_definition, state.func_ir, expression.value)
+                kind = state.args[source.index] if isinstance(source, nodes.Arg) else None
+                if isinstance(kind, Record):
+                    assign.value = nodes.Const(kind.closed_form, assign.loc)
+                    state.func_ir._definitions[assign.target.name] = [assign.value]
+                    changed = True
+        return changed
+
+
+class _PartCompiler(CompilerBase):
+    library = _Part
+
+    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
+        library = self.library(targetctx.codegen(), "kernel")
+        library.enable_object_caching()
+        super().__init__(typingctx, targetctx, library, *rest)
+
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_KnownFields, RewriteSemanticConstants)
+        passes.finalize()
+        return [passes]
+
+
+class _WholeCompiler(_PartCompiler):
+    library = _Whole
+
+
+class _Dispatcher(CPUDispatcher):
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Compile for numbers, not for the number 0, which type inference may try on its way."""
+        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+
+
+@cache
+def _part(function: Callable[..., Any]) -> _Dispatcher:
+    return _Dispatcher(function, {}, _PART | (options(function) or {}), _PartCompiler)
+
+
+@typeof_impl.register(python.FunctionType)
+def _type_of_function(function: Callable[..., Any], _: Any) -> types.Type | None:
+    """Kernels are ordinary functions; compiled code may call them."""
+    return None if options(function) is None else types.Dispatcher(_part(function))
+
+
+def compiled(function: Callable[..., Any], form: str, closed_form: bool) -> tuple[str, bytes]:
+    """Symbol and machine code of a unit."""
+    types_of = signature_of(form, closed_form)
+    made = CFunc(function, types_of, {}, _WHOLE, _WholeCompiler)
+    made.compile()
+    return made.native_name, made._library._get_compiled_object()

@@ -1,0 +1,138 @@
+"""Records in compiled code: what `run.n[a]` means there, in numba's words.
+
+A record is known by the address of its block of words (blocks.py).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.typeconv.castgraph import Conversion
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    lower_cast,
+    lower_getattr_generic,
+    models,
+    register_model,
+)
+from numba.np import arrayobj
+
+from .blocks import ARRAYS, fields
+from .slots import FORMS
+
+WORD, _INDEX = ir.IntType(64), ir.IntType(32)
+
+
+class Record(types.Type):
+    """The type of a record's block of words.
+
+    The kind of rewards is part of it, so that branches on it can be decided by the type.
+    """
+
+    def __init__(self, label: str, closed_form: bool) -> None:
+        self.label, self.closed_form = label, closed_form
+        super().__init__(name=f"{label}[{'closed' if closed_form else 'root'}]")
+
+    @property
+    def length(self) -> int:
+        """Words in the block."""
+        return fields(self.label)[""][1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Fields in order."""
+        return tuple(fields(self.label))[:-1]
+
+    def place(self, name: str) -> tuple[types.Type, int]:
+        """Type and first word of a field."""
+        annotation, word = fields(self.label)[name]
+        return type_of(annotation, self.closed_form), word
+
+    def can_convert_from(self, typingctx: Any, other: types.Type) -> Any:
+        """A record that compiled code has made itself, see `_made_here`."""
+        is_one = isinstance(other, types.BaseNamedTuple) and other.fields == self.names
+        return Conversion.safe if is_one else None
+
+
+@cache
+def type_of(annotation: str, closed_form: bool) -> types.Type:
+    """The type that an annotation stands for."""
+    if annotation in ARRAYS:
+        name, dimensions = ARRAYS[annotation]
+        return types.Array(getattr(types, name), dimensions, "C")
+    if annotation in FORMS:
+        *arguments, result = (type_of(name, closed_form) for name in FORMS[annotation])
+        return types.ExternalFunctionPointer(result(*arguments), get_pointer=None)
+    numbers = {"int": types.int64, "float": types.float64, "bool": types.boolean}
+    return numbers.get(annotation) or (
+        types.void if annotation == "None" else Record(annotation, closed_form)
+    )
+
+
+@register_model(Record)
+class _RecordModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Record) -> None:
+        super().__init__(manager, kind, _block(kind).as_pointer())
+
+
+def _block(kind: Record) -> ir.LiteralStructType:
+    return ir.LiteralStructType([WORD] * kind.length)
+
+
+@infer_getattr
+class _RecordFields(AttributeTemplate):
+    key = Record
+
+    def generic_resolve(self, record: Record, name: str) -> types.Type | None:
+        return record.place(name)[0] if name in record.names else None
+
+
+@lower_getattr_generic(Record)
+def _field(context: Any, builder: Any, record: Record, block: Any, name: str) -> Any:
+    """Read a field. Blocks do not change while compiled code runs, which the optimiser is told."""
+    kind, first = record.place(name)
+    constant = builder.module.add_metadata([])
+
+    def word(number: int, form: Any) -> Any:
+        place = builder.gep(block, [_INDEX(0), _INDEX(first + number)])
+        value = builder.load(builder.bitcast(place, form.as_pointer()))
+        value.set_metadata("invariant.load", constant)
+        return value
+
+    if kind == types.boolean:
+        return builder.icmp_unsigned("!=", word(0, WORD), WORD(0))
+    if not isinstance(kind, types.Array):
+        return word(0, context.get_value_type(kind))
+    item = context.get_data_type(kind.dtype)
+    size = WORD(context.get_abi_sizeof(item))
+    shape = [word(1 + d, WORD) for d in range(kind.ndim)]
+    strides = [size]
+    for length in shape[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    array = context.make_array(kind)(context, builder)
+    arrayobj.populate_array(array, word(0, item.as_pointer()), shape, strides, size, None)
+    return array._getvalue()
+
+
+@lower_cast(types.BaseNamedTuple, Record)
+def _made_here(context: Any, builder: Any, given: Any, record: Record, value: Any) -> Any:
+    """A record of arrays that compiled code has made itself, put into a block on the stack."""
+    with builder.goto_entry_block():
+        block = builder.alloca(_block(record))
+    for i, name in enumerate(record.names):
+        kind, first = record.place(name)
+        array = context.make_array(kind)(context, builder, builder.extract_value(value, i))
+        shape = [builder.extract_value(array.shape, d) for d in range(kind.ndim)]
+        for number, word in enumerate([builder.ptrtoint(array.data, WORD), *shape]):
+            builder.store(word, builder.gep(block, [_INDEX(0), _INDEX(first + number)]))
+    return block
+
+
+def signature_of(form: str, closed_form: bool) -> tuple[tuple[types.Type, ...], types.Type]:
+    """Types of the arguments and of the result of a form."""
+    *arguments, result = (type_of(name, closed_form) for name in FORMS[form])
+    return tuple(arguments), result

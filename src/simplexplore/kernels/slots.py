@@ -1,0 +1,43 @@
+"""What a run binds: functions that its loop calls without knowing which they are.
+
+The loop (episode.py, events.py) is the same for every sampler, stopping rule and way to
+recommend, so it is compiled once for each kind of rewards; so are the two long solvers, which
+several samplers and a user's own share. Compiled code calls these functions by their address,
+uncompiled code as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+Allocate = Callable[..., None]
+Reached = Callable[..., bool]
+Recommend = Callable[..., int]
+Balance = Callable[..., float]
+Project = Callable[..., bool]
+
+_STATE = ("Setting", "Table", "Run", "Memory")
+
+# What they take and, last, return; the loops themselves, too.
+FORMS: dict[str, tuple[str, ...]] = {
+    "Allocate": (*_STATE, "None"),
+    "Reached": (*_STATE[:3], "int", "float", "bool"),
+    "Recommend": (*_STATE, "int"),
+    "Balance": (*_STATE, "Shares", "int", "bool", "float", "float"),
+    "Project": ("Setting", "Projection", "bool"),
+    "Simulate": (*_STATE, "Job", "int"),
+    "Step": (*_STATE, "int", "float", "bool", "int"),
+    "Fold": (*_STATE, "Events", "int"),
+    "Level": (*_STATE, "int", "float"),
+}
+
+
+class Slots(NamedTuple):
+    """The functions of a run."""
+
+    allocate: Allocate  # the sampler: writes the next allocation into run.w
+    reached: Reached  # the stopping rule: whether an edge's evidence is enough
+    recommend: Recommend  # the policy to work for: a vertex, or an answer within epsilon
+    balance: Balance  # the allocation with the most information (maximin.py)
+    project: Project  # the closest allocation of the set (projection.py)
