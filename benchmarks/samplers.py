@@ -3,9 +3,8 @@
     python benchmarks/samplers.py [--runs N] [--quick] [--only speed|compile|large|times]
 
 One core. Steps are timed over whole runs at a delta that never stops them; stopping times are
-means over N runs with their standard errors, next to what exact reimplementations needed
-(shared/anchors.md of the project; 1000 runs, standard errors of 1-2%). Machines differ and are
-shared: read ratios.
+means over N runs with their standard errors, next to what exact reimplementations needed (1000
+runs, standard errors of 1-2%). Machines differ and are shared: read ratios.
 """
 
 # ruff: noqa: E402 - threads must be limited before numpy is imported
@@ -61,7 +60,7 @@ TARGETS = {
     (False, "anytime"): (0.6, 3.0, 6.0, 25.0),
 }
 
-# Mean stopping times of exact reimplementations with gk16 (shared/anchors.md).
+# Mean stopping times of exact reimplementations with gk16.
 REFERENCE = {
     ("ctns", "end-of-time"): {
         "exp1": 6013, "exp2": 1984, "ptns8": 1538, "gauss 1": 6585, "gauss 2": 11631,

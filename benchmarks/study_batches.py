@@ -5,7 +5,7 @@
 top-two, end-of-time, threshold gk16, the engine of a live study in memory. In-flight aware is
 what studies do; blind is the same with every pull of a batch chosen as if none were under
 way. A batch is told as a whole, and samples are all pulls made. The last column is what
-another implementation gave (THEORY 6).
+another implementation gave.
 """
 
 # ruff: noqa: E402 - the path must be set before the package is imported

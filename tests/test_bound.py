@@ -29,7 +29,8 @@ from strategies import CASES, case, distinct_means, exact_means, systems
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=60)
 
-# Made in 40-digit arithmetic, see shared/THEORY.md section 8; rounded to floats.
+# Exact vertices, then Newton's method on the optimality conditions in 40-digit arithmetic (mpmath),
+# certified as in docs/theory/characteristic_time.md; rounded to floats.
 TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 
 
@@ -268,7 +269,7 @@ def test_one_feasible_policy_needs_no_samples(size, rows):
 
 # ------------------------------------------------------------ arguments and output
 
-# What DESIGN.md asks `bound` to say without naming a key.
+# Keys beside those of the first contract.
 BESIDE = {"unique", "ties", "redundant", "forced_to_zero"}
 
 

@@ -1,4 +1,4 @@
-"""Thresholds: levels against the table of THEORY 1.4, through the compiled functions."""
+"""Thresholds (docs/theory/stopping.md): levels against a table, through compiled functions."""
 
 import json
 import math

@@ -1,8 +1,8 @@
 """How many samples it takes to find a policy within epsilon of the best.
 
 For one answer pi this is the program of the exact problem with other comparisons: every vertex
-x, not only neighbours, v = pi - x, and the gap v . mu + epsilon (THEORY 5). Its optimum comes
-with a certificate. The best answer is the best of these:
+x, not only neighbours, v = pi - x, and the gap v . mu + epsilon (docs/theory/epsilon.md). Its
+optimum comes with a certificate. The best answer is the best of these:
 
 - among vertices it is exact: each is solved, or a bound of its own rules it out;
 - among all policies the problem is not convex. A local search finds an answer, whose time is

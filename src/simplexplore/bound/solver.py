@@ -99,10 +99,10 @@ def _gap(candidate: tuple[float, Point]) -> float:
 
 
 def _solve_by_weights(newton: Newton, start: Array) -> Point:
-    """Multiplicative steps on the edges' weights (THEORY 2.2): cheap, and monotone.
+    """Multiplicative steps on the edges' weights (docs/theory/characteristic_time.md).
 
     Each weight is multiplied by its edge's time; then w answers the weighted edges as well
-    as the simplex allows, in proportion to sqrt(C).
+    as the simplex allows, in proportion to sqrt(C). Cheap, and the dual never falls.
     """
     information, program, free = newton.information, newton.program, newton.program.free
     unit = 1.0 / time(information, program, start)

@@ -138,7 +138,7 @@ class Answers:
 
         If an answer is not good enough then its comparison with a best vertex at the true
         means says so, whatever the answer; that vertex is fixed, though unknown, so only
-        comparisons with one vertex have to hold together (THEORY 1.4 with these events).
+        comparisons with one vertex have to hold together (docs/theory/epsilon.md).
         """
         most = 1
         for corner in self.corners:

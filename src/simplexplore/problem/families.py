@@ -2,7 +2,7 @@
 
 Each family is a one-parameter exponential family in its mean, with a divergence
 ``d(mu, lam)`` that is convex in ``lam``. That convexity is what makes the closest
-alternative across an edge a one-dimensional root (:mod:`simplexplore.information`).
+alternative across an edge a one-dimensional root (:mod:`simplexplore.bound.information`).
 
 The root is found along the *tilt* of a mean: minimising ``d(mu, lam) + s * lam``
 over ``lam`` gives ``lam(s)``, the solution of ``lam - mu + s * V(lam) = 0`` with the
