@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simplexplore.errors import SettingError, SimplexploreError
+from simplexplore.errors import SettingError
 from simplexplore.kernels import (
     episode,
     events,
@@ -140,11 +140,11 @@ class Program:
             for unit in missing:
                 try:
                     unit.address  # noqa: B018  (compiles it)
-                except SimplexploreError:
-                    raise
                 except Exception as error:
-                    file = unit.function.__code__.co_filename
-                    raise explained(error, Path(file).name) from error
+                    file = Path(unit.function.__code__.co_filename)
+                    if file not in itertools.chain(*self._own.values()):
+                        raise
+                    raise explained(error, file.name) from error
 
     def compile_behind(self, entry: str) -> None:
         """Have it compiled by another process; `is_ready` tells when that is done."""
