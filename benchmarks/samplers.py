@@ -34,7 +34,9 @@ import numba
 import numpy as np
 
 import simplexplore as sx
-from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import Plan
+from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import find_threshold
 from simplexplore.problem.families import Bernoulli, Gaussian
 from simplexplore.samplers import find_sampler

@@ -25,7 +25,9 @@ import numpy as np
 from samplers import instance
 
 import simplexplore as sx
-from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import Plan
+from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import ASKED, TOLD
 from simplexplore.samplers import find_sampler

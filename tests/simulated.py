@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import simplexplore as sx
-from simplexplore.exploration.engine import Plan
+from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import find_threshold
 from simplexplore.samplers import find_sampler
 from simplexplore.simulation.results import Results

@@ -12,7 +12,9 @@ import simplexplore as sx
 from reference import Rewards, conic_time, sides, vertices
 from simplexplore.bound.bound import SCENARIOS
 from simplexplore.cli.app import app
-from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import Plan
+from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import find_threshold
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.polytope import Polytope

@@ -7,7 +7,7 @@ import pytest
 
 import simplexplore as sx
 from simplexplore.errors import RewardError, SettingError
-from simplexplore.exploration.engine import streams
+from simplexplore.exploration.seeding import streams
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
 from test_rng import fill_normal, fill_poisson, fill_uniform

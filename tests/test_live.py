@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import Plan
+from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, LATE, TOLD
 from simplexplore.problem.families import Bernoulli, Gaussian

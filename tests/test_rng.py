@@ -11,8 +11,11 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from simplexplore.exploration.engine import streams
-from simplexplore.kernels import rng
+from simplexplore.exploration.seeding import streams
+from simplexplore.kernels import (
+    pipeline,  # noqa: F401  (lets compiled code call kernels)
+    rng,
+)
 
 MASK = 2**64 - 1
 RARE = 1e-6

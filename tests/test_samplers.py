@@ -13,7 +13,9 @@ import pytest
 import simplexplore as sx
 from simplexplore.bound.bound import lower_bound
 from simplexplore.errors import MeansError, ProblemError, SettingError
-from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import Plan
+from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import AVERAGED, DIRECT, PULLS, VERTEX
 from simplexplore.problem.families import Bernoulli, Gaussian, Poisson

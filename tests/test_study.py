@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.exploration.engine import streams
+from simplexplore.exploration.seeding import streams
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
 from simplexplore.study.store import Store

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
 
 import simplexplore as sx
 from simplexplore.errors import SettingError
-from simplexplore.exploration.engine import Engine, Plan
+from simplexplore.exploration.arrays import make_state
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import (
     THRESHOLDS,
     _exponential_level,
@@ -57,17 +58,11 @@ def engine_of(name, threshold, delta, rewards=None):
 def edge_with(engine, support):
     """Number of an edge whose support has that many arms; all vertices are looked at."""
     engine.table.explore()
-    engine._arrays = engine._make_arrays()
+    engine._arrays = make_state(engine.plan, engine._setting, engine.table)
     table = engine._arrays[0]
     edges = table.first_edge[len(engine.table.vertices)]
     sizes = np.diff(table.first_entry[: edges + 1])
     return int(np.flatnonzero(sizes == support)[0])
-
-
-@njit
-def asked(reached, setting, table, run, edge, statistic):
-    """Kernels call their functions; Python may not."""
-    return reached(setting, table, run, edge, statistic)
 
 
 def prepare(engine, n, pulls=None):
@@ -78,11 +73,11 @@ def prepare(engine, n, pulls=None):
 
 
 def level(engine, edge):
-    """The least statistic that is enough, by bisection on the compiled answer."""
+    """The least statistic that is enough, by bisection."""
     table, run, _ = engine._arrays
 
     def enough(statistic):
-        return asked(engine._module.reached, engine._setting, table, run, edge, statistic)
+        return engine._setting.slots.reached(engine._setting, table, run, edge, statistic)
 
     low, high = 0.0, 1000.0
     assert not enough(low)
@@ -105,7 +100,7 @@ def mixture_level(engine, edge):
         run.clipped[:] = 0.0
         run.clipped[arms] = gap * v / (v @ v)
         statistic = 0.5 * gap * gap / spread
-        return asked(engine._module.reached, engine._setting, table, run, edge, statistic)
+        return engine._setting.slots.reached(engine._setting, table, run, edge, statistic)
 
     low, high = 0.0, 100.0
     assert not enough(low)
@@ -169,7 +164,7 @@ def test_gaussian_level_far_out():
 
 
 def test_kk21_levels_by_support():
-    levels = kk21_levels("gaussian", math.log(60), 4)
+    levels = kk21_levels(True, math.log(60), 4)
     assert levels.shape == (5,)
     assert levels[0] == 0
     for size in range(1, 5):

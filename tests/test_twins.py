@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from simplexplore.bound.bound import lower_bound
-from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import Plan
+from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import VERTEX
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson

@@ -205,4 +205,4 @@ def test_best_arm_table_is_the_simplex():
 def test_empty_table():
     table = empty_table()
     assert table.first_edge[0] == 0
-    assert len(table.arm) == len(table.root) == 0
+    assert len(table.arm) == 0

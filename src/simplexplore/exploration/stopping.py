@@ -82,7 +82,7 @@ def find_threshold(name: str) -> Threshold:
 
 
 def kk21_levels(closed_form: bool, log_union: float, largest: int) -> Array:
-    """|S| C(log(M / delta) / |S|) for supports of up to `largest` arms."""
+    """|S| C(log(M / delta) / |S|), supports of up to `largest` arms (docs/theory/stopping.md)."""
     level = _gaussian_level if closed_form else _exponential_level
     sizes = range(1, largest + 1)
     return np.array([0.0, *(size * level(log_union / size) for size in sizes)])

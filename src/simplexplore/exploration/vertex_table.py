@@ -93,7 +93,7 @@ class VertexTable:
         return True
 
     def union_size(self) -> tuple[float, bool]:
-        """log M for the union bound over supports, and whether it was counted.
+        """log M for the union bound (docs/theory/stopping.md), and whether it was counted.
 
         M = min(number of supports of edges, number of vertices - 1). Where vertices are too
         many to count, each has at most j + 1 positive arms when j rows are tight.

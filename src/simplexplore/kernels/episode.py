@@ -1,6 +1,6 @@
 """One run: observe, recommend, stop or choose; and many runs in one call.
 
-Simulation and live exploration (live.py) call the same `observe`, `judge` and `choose`. When
+Simulation and live exploration (events.py) call the same `observe`, `judge` and `choose`. When
 the best policy moves to a vertex whose edges are not in the table yet, `judge` returns
 UNKNOWN_VERTEX; Python adds the vertex and calls again, and nothing is lost or repeated.
 """

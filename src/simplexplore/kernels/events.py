@@ -2,9 +2,9 @@
 
 Rewards may arrive in any order and pulls be in flight. The statistic and the thresholds see
 what was *observed*; the choice of arms sees what was *pulled*, in flight included, so that
-batches and slow answers do not pile on one arm. With nothing in flight the
-arithmetic is that of a simulated run, bit for bit. How events are grouped into calls makes
-no difference either: a replay may take them all at once.
+batches and slow answers do not pile on one arm (docs/theory/stopping.md). With nothing in
+flight the arithmetic is that of a simulated run, bit for bit. How events are grouped into calls
+makes no difference either: a replay may take them all at once.
 """
 
 from __future__ import annotations

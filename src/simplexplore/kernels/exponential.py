@@ -1,7 +1,7 @@
 """Information for families whose closest alternative is a one-dimensional root.
 
 Bernoulli (bounded rewards too, rescaled), Poisson, and Gaussian with a domain. The same
-functions as in gaussian.py; see simplexplore.bound.information for the mathematics. What is
+functions as in gaussian.py; see docs/theory/characteristic_time.md for the mathematics. What is
 peculiar to a family stands at the top, one function for each thing that is asked of it; the rest
 of the file serves them all.
 """
@@ -108,7 +108,10 @@ def log_gamma(x: float) -> float:
 
 @kernel
 def regret_of_mixture(family: int, n: float, mean: float) -> float:
-    """log of (likelihood at the mean) / (likelihood under a conjugate mixture)."""
+    """log of (likelihood at the mean) / (likelihood under a conjugate mixture).
+
+    R in docs/theory/stopping.md.
+    """
     if family == BERNOULLI:  # Beta(1/2, 1/2)
         s = n * mean
         fit = 0.0

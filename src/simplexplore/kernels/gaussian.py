@@ -79,7 +79,7 @@ def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slow
 
 @kernel
 def mixture_reached(setting: Setting, table: Table, run: Run, edge: int) -> bool:
-    """Whether an edge's evidence beats the union of Robbins' mixtures.
+    """Whether an edge's evidence beats one of Robbins' mixtures (docs/theory/stopping.md).
 
     Each c of a grid is a mixture centred at the alternative with variance sigma^2 / c; one
     that passes with its share of delta is enough.

@@ -1,9 +1,9 @@
 """The allocation that maximises the least information, warm from the last step.
 
-Multiplicative steps on weights of edges: each edge's weight is multiplied
-by its time, then the allocation answers the weighted edges as well as the set allows. On
-the simplex the answer is w ~ sqrt(C); within rows it is sqrt(C / price) with the rows'
-prices found by Newton's method in as many dimensions as there are rows. A certificate
+Multiplicative steps on weights of edges (docs/theory/characteristic_time.md): each edge's
+weight is multiplied by its time, then the allocation answers the weighted edges as well as the
+set allows. On the simplex the answer is w ~ sqrt(C); within rows it is sqrt(C / price) with the
+rows' prices found by Newton's method in as many dimensions as there are rows. A certificate
 from the weights ends the iteration as soon as the allocation is good enough.
 """
 

@@ -1,12 +1,13 @@
 """The arrays that compiled code works on, by name.
 
 All memory is allocated in Python and passed in; kernels only read and write it. What changes in a
-run is in `Run` and `Memory`, what is fixed in `Setting` and `Table`. Edges of
-all known vertices lie one after the other: edge e has entries ``first_entry[e]`` to
-``first_entry[e + 1]``, each an arm and a coefficient of v = policy - direction, so that
-v . mean is the edge's loss per unit. Where answers within epsilon are good enough (sticking.py), a
-"vertex" is such an answer and its "edges" compare it with every policy that could be better:
-v = answer - policy, and the loss counts from -epsilon, the edge's ``offset``.
+run is in `Run` and `Memory`, what is fixed in `Setting` and `Table`.
+
+Edges of all known vertices lie one after the other: edge e has entries ``first_entry[e]`` to
+``first_entry[e + 1]``, each an arm and a coefficient of v = policy - direction, so that v . mean is
+the edge's loss per unit. Where answers within epsilon are good enough (recommend_answer.py), a
+"vertex" is such an answer and its "edges" compare it with every policy that could be better: v =
+answer - policy, and the loss counts from -epsilon, the edge's ``offset``.
 """
 
 from __future__ import annotations

@@ -38,5 +38,5 @@ def kk21(setting: Setting, table: Table, run: Run, edge: int, statistic: float) 
 
 @kernel
 def mixture(setting: Setting, table: Table, run: Run, edge: int, statistic: float) -> bool:
-    """Conjugate mixtures over the support of the edge. Proven."""
+    """Conjugate mixtures over the support of the edge. Proven in docs/theory/stopping.md."""
     return mixture_reached(setting, table, run, edge, statistic)

@@ -1,4 +1,4 @@
-"""Ours: the empirical best policy against its closest edge (THEORY 3, TopTwo-IDS).
+"""Ours: the empirical best policy against its closest edge (docs/theory/tracking.md).
 
 The challenger is the edge with the least evidence, plus a small logarithmic price on arms that
 have hardly been tried; between its arms, samples go where they inform most. Two policies that

@@ -4,8 +4,7 @@ import gc
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from simplexplore.kernels.build import HERE
-from simplexplore.kernels.source import defined, definitions
+from simplexplore.samplers.declarations import HERE, defined, definitions
 
 
 def test_many_threads_read_files():
@@ -25,4 +24,4 @@ def test_many_threads_read_files():
         gc.callbacks.remove(let_others)
         gc.set_threshold(*before)
     names = {name for some in read for node in some for name in defined(node)}
-    assert {"project_on_simplex", "simulate_runs", "fold_events"} <= names
+    assert {"allocate", "turns"} <= names
