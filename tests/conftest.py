@@ -57,6 +57,16 @@ def url(request):
 
 
 @pytest.fixture
+def service(sqlite_url):
+    """A service over an empty store, and the way to it."""
+    import servers
+    import simplexplore as sx
+
+    with servers.Thread(sqlite_url) as running, sx.connect(running.url) as service:
+        yield service
+
+
+@pytest.fixture
 def problem_file(tmp_path):
     """Write a problem file, and say where."""
 

@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, EXTENDED, LATE, TOLD
-
-# Events that change what is known or pending, by their names in the journal. The others:
-# "stopped" (the evidence was enough) and "noted" (a remark).
-KINDS = {
-    "asked": ASKED,
-    "told": TOLD,
-    "late": LATE,
-    "expired": EXPIRED,
-    "elsewhere": ELSEWHERE,
-    "extended": EXTENDED,
-}
+# A pull is asked for; its reward arrives in time, or after it had expired; it expires; a pull
+# was made elsewhere; delta gets smaller; the evidence was enough; a remark.
+KINDS = ("asked", "told", "late", "expired", "elsewhere", "extended", "stopped", "noted")
 REWARDED = ("told", "late", "elsewhere")
 
 

@@ -18,10 +18,21 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from simplexplore.exploration.engine import Engine, Plan, streams
+from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, EXTENDED, LATE, TOLD
 from simplexplore.problem.spelling import policy_in_words
 
 from .events import KINDS, REWARDED, Event
 from .records import Answer, RunningOrStopped
+
+# Events that change what is known or pending, as compiled code calls them.
+_CODES = {
+    "asked": ASKED,
+    "told": TOLD,
+    "late": LATE,
+    "expired": EXPIRED,
+    "elsewhere": ELSEWHERE,
+    "extended": EXTENDED,
+}
 
 
 class PendingPull(NamedTuple):
@@ -56,7 +67,7 @@ class State:
         self.engine = Engine(plan)
         self.engine.forget(streams(seed, range(1))[0])
         self.seq = 0
-        self.totals = dict.fromkeys([*KINDS, "stopped", "noted"], 0)
+        self.totals = dict.fromkeys(KINDS, 0)
         self.pending: dict[int, PendingPull] = {}
         self.answer: Answer | None = None
         self.last: Event | None = None
@@ -112,7 +123,7 @@ class State:
         """Hand events to the engine; returns those taken in, with their arms."""
         if events[0].kind == "extended":
             self.engine.tighten(_data(events[0])["delta"])
-        kinds = np.array([KINDS.get(event.kind, -1) for event in events], dtype=np.int64)
+        kinds = np.array([_CODES.get(event.kind, -1) for event in events], dtype=np.int64)
         arms = np.array([-1 if e.arm is None else e.arm for e in events], dtype=np.int64)
         rewards = np.array([0.0 if e.reward is None else e.reward for e in events])
         # Rewards of pending pulls still come in after a stop, and change nothing about it.
