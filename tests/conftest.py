@@ -56,6 +56,20 @@ def url(request):
     return request.getfixturevalue("server").database()
 
 
+class Clock:
+    """A clock that goes where it is told to."""
+
+    now = 1_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
 @pytest.fixture
 def service(sqlite_url):
     """A service over an empty store, and the way to it."""

@@ -24,16 +24,6 @@ ARMS = ["a", "b", "c"]
 MEANS = {"a": 0.7, "b": 0.1, "c": 0.35}
 
 
-class Clock:
-    """A clock that goes where it is told to."""
-
-    def __init__(self):
-        self.now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
-
-
 def problem(rewards=None, **options):
     return Problem(ARMS, {"cap": "a + b <= 0.6"}, rewards or Gaussian(0.5), **options)
 
@@ -267,8 +257,7 @@ def test_bad_requests(sqlite_url):
 # ---------------------------------------------------------------------- expiry and clocks
 
 
-def test_expiry(url):
-    clock = Clock()
+def test_expiry(url, clock):
     study = drive(make(url, clock=clock, expire_after=60), 10)
     first = study.ask(2)
     clock.now += 59
@@ -288,8 +277,7 @@ def test_expiry(url):
     assert study.verify()
 
 
-def test_no_expiry(sqlite_url):
-    clock = Clock()
+def test_no_expiry(sqlite_url, clock):
     study = make(sqlite_url, clock=clock, expire_after=None)
     study.ask(3)
     clock.now += 1e9
@@ -300,8 +288,7 @@ def test_no_expiry(sqlite_url):
     assert Study.open(sqlite_url, "short").status()["expire_after"] == 60
 
 
-def test_a_clock_that_jumps_back(url):
-    clock = Clock()
+def test_a_clock_that_jumps_back(url, clock):
     study = drive(make(url, clock=clock, expire_after=60), 5)
     (early,) = study.ask()
     clock.now -= 30
@@ -487,10 +474,9 @@ def test_samples_to_go_is_about_right(sqlite_url):
     assert guess / 5 < study.answer["rewards"] < guess * 5
 
 
-def test_list(url):
+def test_list(url, clock):
     store = Store(url)
     assert Study.list(store) == []
-    clock = Clock()
     store.clock = clock
     for name in ("first", "second"):
         Study.create(store, name, problem(), "ctns", delta=0.01)
