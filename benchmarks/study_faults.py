@@ -33,7 +33,7 @@ import sqlalchemy as sa
 import postgres
 import simplexplore as sx
 import workers
-from simplexplore.study import replica as ledger
+from simplexplore.study import replica
 from simplexplore.study.store import Store
 
 
@@ -130,7 +130,7 @@ def full_disk() -> None:
 def restarts(server: postgres.Server, how: int, fault: str, patience: float) -> None:
     url = server.database()
     study = sx.Study.create(url, "x", workers.star(), "ctns")
-    ledger.RETRY_FOR = patience
+    replica.RETRY_FOR = patience
     team = Team(url, "x")
     for _ in range(5):
         team.wait_for(200)

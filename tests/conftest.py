@@ -56,6 +56,30 @@ def url(request):
     return request.getfixturevalue("server").database()
 
 
+class Clock:
+    """A clock that goes where it is told to."""
+
+    now = 1_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def service(sqlite_url):
+    """A service over an empty store, and the way to it."""
+    import servers
+    import simplexplore as sx
+
+    with servers.Thread(sqlite_url) as running, sx.connect(running.url) as service:
+        yield service
+
+
 @pytest.fixture
 def problem_file(tmp_path):
     """Write a problem file, and say where."""

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
+from random_numbers import fill_normal, fill_poisson, fill_uniform
 from simplexplore.errors import RewardError, SettingError
 from simplexplore.exploration.seeding import streams
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
-from test_rng import fill_normal, fill_poisson, fill_uniform
 
 ARMS = ["a", "b", "c"]
 

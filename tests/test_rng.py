@@ -11,6 +11,7 @@ import pytest
 from numba import njit
 from scipy import stats
 
+from random_numbers import fill_normal, fill_poisson, fill_uniform
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels import (
     pipeline,  # noqa: F401  (lets compiled code call kernels)
@@ -45,24 +46,6 @@ def reference_words(state, count):
 def fill_words(state, out):
     for i in range(out.size):
         out[i] = rng.next_word(state)
-
-
-@njit
-def fill_uniform(state, out):
-    for i in range(out.size):
-        out[i] = rng.uniform(state)
-
-
-@njit
-def fill_normal(state, out):
-    for i in range(out.size):
-        out[i] = rng.normal(state)
-
-
-@njit
-def fill_poisson(state, mean, out):
-    for i in range(out.size):
-        out[i] = rng.poisson(state, mean)
 
 
 def state_of(seed):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
+from random_numbers import fill_normal
 from simplexplore.bound.bound import lower_bound
 from simplexplore.errors import MeansError, ProblemError, SettingError
 from simplexplore.exploration.engine import Engine
@@ -22,7 +23,6 @@ from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 from simplexplore.simulation import simulate as runner
-from test_rng import fill_normal
 
 TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 SCENARIOS = ["end-of-time", "anytime"]

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 import simplexplore as sx
 import workers
 from permissions import open_folder, ordinary_user
-from simplexplore.study import schema
+from simplexplore.study import migrations
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 
@@ -129,7 +129,7 @@ def test_a_newer_store_is_left_alone(url):
     study = fill(url)
     with study.store.writing() as connection:
         connection.execute(sa.text("UPDATE simplexplore_schema SET version = 99"))
-    known = len(schema.MIGRATIONS)
+    known = len(migrations.MIGRATIONS)
     message = (
         rf"made by a newer simplexplore \(store version 99; this program knows {known}\); upgrade"
     )
@@ -148,9 +148,9 @@ def test_an_older_store_is_brought_up_to_date(url, monkeypatch):
     def add_column(connection):
         connection.execute(sa.text("ALTER TABLE studies ADD COLUMN owner TEXT"))
 
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, add_column])
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, add_column])
     store = Store(url)
-    assert version(store) == len(schema.MIGRATIONS)
+    assert version(store) == len(migrations.MIGRATIONS)
     Store(url)  # once is enough
     with store.reading() as connection:
         assert "owner" in {
@@ -168,11 +168,11 @@ def test_a_migration_that_fails_changes_nothing(url, monkeypatch):
         raise RuntimeError("out of luck")
 
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, fail])
+        patch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, fail])
         with pytest.raises(RuntimeError, match="out of luck"):
             Store(url)
     store = Store(url)
-    assert version(store) == len(schema.MIGRATIONS)
+    assert version(store) == len(migrations.MIGRATIONS)
     assert Study.open(store, "mix").verify()
 
 
@@ -210,7 +210,7 @@ def test_first_ones_at_the_same_time(url):
     for process in running:
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors.decode()
-    assert version(Store(url)) == len(schema.MIGRATIONS)
+    assert version(Store(url)) == len(migrations.MIGRATIONS)
 
 
 def test_any_number_of_threads_may_look(url):
@@ -379,8 +379,6 @@ def test_a_database_that_goes_away_and_comes_back(server):
 
 
 def test_a_restart_is_waited_for(server):
-    import threading
-
     study = fill(server.database())
     pulls = study.ask(3)
     server.stop()

@@ -10,26 +10,18 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
+from random_numbers import fill_normal, fill_uniform
 from simplexplore.exploration.seeding import streams
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
+from simplexplore.study.events import Event
+from simplexplore.study.state import State
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
-from simplexplore.study.transaction import code_of
-from test_rng import fill_normal, fill_uniform
+from simplexplore.study.transaction import snapshot_code
 
 ARMS = ["a", "b", "c"]
 MEANS = {"a": 0.7, "b": 0.1, "c": 0.35}
-
-
-class Clock:
-    """A clock that goes where it is told to."""
-
-    def __init__(self):
-        self.now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
 
 
 def problem(rewards=None, **options):
@@ -265,8 +257,7 @@ def test_bad_requests(sqlite_url):
 # ---------------------------------------------------------------------- expiry and clocks
 
 
-def test_expiry(url):
-    clock = Clock()
+def test_expiry(url, clock):
     study = drive(make(url, clock=clock, expire_after=60), 10)
     first = study.ask(2)
     clock.now += 59
@@ -286,8 +277,7 @@ def test_expiry(url):
     assert study.verify()
 
 
-def test_no_expiry(sqlite_url):
-    clock = Clock()
+def test_no_expiry(sqlite_url, clock):
     study = make(sqlite_url, clock=clock, expire_after=None)
     study.ask(3)
     clock.now += 1e9
@@ -298,8 +288,7 @@ def test_no_expiry(sqlite_url):
     assert Study.open(sqlite_url, "short").status()["expire_after"] == 60
 
 
-def test_a_clock_that_jumps_back(url):
-    clock = Clock()
+def test_a_clock_that_jumps_back(url, clock):
     study = drive(make(url, clock=clock, expire_after=60), 5)
     (early,) = study.ask()
     clock.now -= 30
@@ -485,10 +474,9 @@ def test_samples_to_go_is_about_right(sqlite_url):
     assert guess / 5 < study.answer["rewards"] < guess * 5
 
 
-def test_list(url):
+def test_list(url, clock):
     store = Store(url)
     assert Study.list(store) == []
-    clock = Clock()
     store.clock = clock
     for name in ("first", "second"):
         Study.create(store, name, problem(), "ctns", delta=0.01)
@@ -575,13 +563,14 @@ def test_the_problem_travels_with_the_study(sqlite_url):
 def test_snapshots_are_only_a_cache(url, monkeypatch):
     monkeypatch.setattr("simplexplore.study.transaction.SNAPSHOT_EVERY", 50)
     study = drive(make(url), 100, batch=3)
-    code = code_of(study._ledger._journal)
+    code = snapshot_code(study._replica._state)
     with study.store.reading() as connection:
-        data = study.store.snapshot(connection, study._ledger.study, code)
+        data = study.store.snapshot(connection, study._replica._study, code)
     assert data is not None
     fresh = Study.open(url, "mix")
     assert fresh.verify()
-    assert [p.arm for p in fresh.ask(20)] == [p.arm for p in fresh_copy(study).ask(20)]
+    expected = next_arms(study, 20)
+    assert [pull.arm for pull in fresh.ask(20)] == expected
     method = data.index(b"PK\1\2") + 10  # of compression, in the list of contents
     for damaged in (
         b"",
@@ -591,29 +580,18 @@ def test_snapshots_are_only_a_cache(url, monkeypatch):
         b"nonsense",
     ):
         with study.store.writing() as connection:
-            study.store.keep(connection, study._ledger.study, code, 1, damaged)
+            study.store.save_snapshot(connection, study._replica._study, code, 1, damaged)
         other = Study.open(url, "mix")
         assert other.status() | {"now": 0} == study.status() | {"now": 0}
         assert other.verify()
 
 
-def fresh_copy(study):
-    """The same study with the same past, in memory only: asking it changes nothing."""
-    from simplexplore.study.state import Event, Journal
-
-    class Copy:
-        def __init__(self):
-            self._journal = Journal(study._plan, study.seed)
-            with study.store.reading() as connection:
-                head = study._ledger._journal.seq
-                self._journal.replay(study.store.read(connection, study._ledger.study, 0, head))
-
-        def ask(self, n):
-            first = self._journal.asked + 1
-            events = [Event("asked", pull=first + i) for i in range(n)]
-            return [study._pull(event) for event in self._journal.decide(events, 0.0)]
-
-    return Copy()
+def next_arms(study, n):
+    """Arms that a replay of the journal would give out next; asking it changes nothing."""
+    state = State(study._replica.plan, study.seed)
+    state.replay(list(study._replica.each_event()))
+    events = [Event("asked", pull=state.asked + 1 + i) for i in range(n)]
+    return [study.problem.arms[event.arm] for event in state.decide(events, 0.0)]
 
 
 def test_threads_share_a_study(url):

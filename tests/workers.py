@@ -88,9 +88,9 @@ def main():
     else:
         study = sx.Study.open(url, name)
         # Compiled, loaded and caught up before anything starts.
-        with study._ledger.latest() as journal:
+        with study._replica.latest() as state:
             nothing = np.zeros(0, dtype=np.int64)
-            journal.engine.fold(nothing, nothing, np.zeros(0))
+            state.engine.fold(nothing, nothing, np.zeros(0))
     study.close()
     seed = time.time_ns()
     pids = []

@@ -23,6 +23,9 @@ PROBLEM_TYPE = "application/problem+json"
 MAX_BATCH = 10_000
 MAX_BODY = 4 * 2**20
 
+# More events than any journal has: no limit.
+ALL = 2**62
+
 _PREFIX = "urn:simplexplore:"
 
 # Name on the wire, HTTP status, class; a class before its parent.
@@ -44,6 +47,9 @@ _ERRORS: tuple[tuple[str, int, type[errors.SimplexploreError]], ...] = (
     ("access", 403, errors.AccessError),
     ("service", 500, errors.ServiceError),
 )
+# What of an error's place travels.
+_PLACE: dict[str, type] = {"line": int, "field": str, "row": int}
+
 _BY_NAME = {name: kind for name, _, kind in _ERRORS}
 
 
@@ -58,6 +64,9 @@ def to_problem(error: errors.SimplexploreError) -> dict[str, Any]:
     }
     if isinstance(error, errors.InfeasibleError):
         document["conflict"] = list(error.conflict)
+    if error.place is not None:  # files have other names where the document is read
+        known = {name: getattr(error.place, name) for name in _PLACE}
+        document |= {name: value for name, value in known.items() if value is not None}
     return document
 
 
@@ -66,8 +75,12 @@ def from_problem(document: Mapping[str, Any]) -> errors.SimplexploreError:
     detail = str(document.get("detail") or document.get("title") or "no reason was given")
     name = str(document.get("type", "")).removeprefix(_PREFIX)
     kind = _BY_NAME.get(name, errors.ServiceError)
+    known = {
+        name: document[name] for name, kind in _PLACE.items() if type(document.get(name)) is kind
+    }
+    place = errors.Place(**known) if known else None
     if kind is errors.InfeasibleError:
-        return errors.InfeasibleError(detail, document.get("conflict", ()))
+        return errors.InfeasibleError(detail, document.get("conflict", ()), place=place)
     if kind is errors.StoreError:
-        return errors.StoreError(detail, passing=True)
-    return kind(detail)
+        return errors.StoreError(detail, passing=True, place=place)
+    return kind(detail, place=place)

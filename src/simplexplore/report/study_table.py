@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simplexplore.problem.spelling import count
 
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from simplexplore.study.records import StudySummary
+    from simplexplore.study.status import EdgeStatus, Status
 
-def print_status(status: Mapping[str, Any], console: Console) -> None:
+
+def print_status(status: Status, console: Console) -> None:
     """Print everything that `Study.status` says."""
-    stopped = status["answer"] is not None
+    answer = status["answer"]
     epsilon = status["epsilon"]
     console.print(
         f"{status['name']}: {count(status['rewards'], 'reward')}, {status['pending']} pending, "
@@ -28,8 +31,7 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
         style="dim",
     )
     console.print()
-    if stopped:
-        answer = status["answer"]
+    if answer is not None:
         mix = ", ".join(f"{share:.3g} {arm}" for arm, share in answer["mix"].items())
         console.print(
             f"Answer: {mix}. It is {f'within {epsilon:g} of the best, ' if epsilon else ''}"
@@ -41,9 +43,9 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
     elif status["policy"] is None:
         console.print("No answer yet: some arms have no reward.", style="bold")
     else:
-        low, high = status["value_interval"]
+        low, high = status["value_interval"] or (None, None)
         console.print(f"Best mix so far: {status['policy_in_words']}", style="bold")
-        console.print(f"It earns {number(status['value'])}, {_between(low, high)}.")
+        console.print(f"It earns {_number(status['value'])}, {_between(low, high)}.")
         console.print(_to_go(status))
     if status["overdue"]:
         console.print(
@@ -52,7 +54,9 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
     print_limited(console, _arms(status), len(status["arms"]), "with fewer rewards")
     console.print(f"between: {status['intervals']}", style="dim")
     if status["edges"]:
-        print_limited(console, _comparisons(status), len(status["edges"]), "nearer their end")
+        print_limited(
+            console, _comparisons(status["edges"]), len(status["edges"]), "nearer their end"
+        )
     if status["constraints"]:
         print_limited(console, _constraints(status), len(status["constraints"]), "")
 
@@ -63,7 +67,7 @@ def _between(low: float | None, high: float | None) -> str:
     return f"between {number(low)} and {number(high)} whatever the moment"
 
 
-def _to_go(status: Mapping[str, Any]) -> str:
+def _to_go(status: Status) -> str:
     if status["to_go"] is None:
         return "The best policies tie at the means seen so far: no telling how many samples to go."
     return (
@@ -72,7 +76,7 @@ def _to_go(status: Mapping[str, Any]) -> str:
     )
 
 
-def _arms(status: Mapping[str, Any]) -> Table:
+def _arms(status: Status) -> Table:
     table = titled_table("Arms")
     table.add_column("arm")
     for name in ("rewards", "pending", "target", "mean", "between", "", "in the mix"):
@@ -91,14 +95,14 @@ def _arms(status: Mapping[str, Any]) -> Table:
     return table
 
 
-def _comparisons(status: Mapping[str, Any]) -> Table:
+def _comparisons(edges: Sequence[EdgeStatus]) -> Table:
     table = titled_table("Evidence against neighbouring mixes")
     table.add_column("less of")
     table.add_column("more of")
     for name in ("evidence", "needed"):
         table.add_column(name, justify="right")
-    edges = sorted(status["edges"], key=lambda edge: edge["statistic"] - edge["threshold"])
-    for edge in edges[:MAX_ROWS]:
+    open_first = sorted(edges, key=lambda edge: edge["statistic"] - edge["threshold"])
+    for edge in open_first[:MAX_ROWS]:
         sides = [
             ", ".join(
                 arm if abs(rate) == 1 else f"{abs(rate):.3g} {arm}"
@@ -115,7 +119,7 @@ def _comparisons(status: Mapping[str, Any]) -> Table:
     return table
 
 
-def _constraints(status: Mapping[str, Any]) -> Table:
+def _constraints(status: Status) -> Table:
     table = titled_table("Constraints")
     table.add_column("constraint")
     for name in ("at least", "at most", "samples so far", "mix"):
@@ -126,7 +130,7 @@ def _constraints(status: Mapping[str, Any]) -> Table:
     return table
 
 
-def print_studies(studies: Sequence[Mapping[str, Any]], console: Console) -> None:
+def print_studies(studies: Sequence[StudySummary], console: Console) -> None:
     """Print a list of studies."""
     if not studies:
         console.print("No studies yet: 'simplexplore study create FILE' starts one.")

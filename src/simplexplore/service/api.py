@@ -25,6 +25,8 @@ from simplexplore.report import words
 from simplexplore.report.json_text import to_json
 from simplexplore.samplers import SAMPLERS, find_sampler
 from simplexplore.study.pulls import Reward
+from simplexplore.study.records import About
+from simplexplore.study.status import Status
 from simplexplore.study.study import Study
 
 from . import models
@@ -224,7 +226,7 @@ def _place(study: Mapping[str, Any]) -> tuple[float, str]:
 async def create(desk: AtDesk, body: models.NewStudy, _token: Runner, key: Key) -> Response:
     """Start a study."""
 
-    def work() -> dict[str, Any]:
+    def work() -> About:
         settings = body.model_dump(exclude={"name", "problem"})
         try:
             return Study.create(
@@ -283,7 +285,7 @@ def _key_of(reward: models.RewardToTell, key: str | None, number: int) -> str | 
 async def status(desk: AtDesk, name: Name, _token: Reader) -> Response:
     """Say how far a study is: policy, evidence, samples to go, use of the constraints."""
 
-    def work() -> dict[str, Any]:
+    def work() -> Status:
         study = desk.study(name, looking=True)
         found = study.status() | {"answer_in_words": study.answer_in_words}
         del found["store"]  # where it is concerns only those who run the service

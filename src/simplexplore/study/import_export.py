@@ -6,14 +6,16 @@ import csv
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from simplexplore.errors import SettingError
+from simplexplore.errors import Place, SettingError
 from simplexplore.files import written_aside
 
-from .pulls import Reward
+from .pulls import Reward, place_in_words
+from .records import About, Answer, EventRecord
 
 COLUMNS = ("pull", "arm", "reward", "outcome", "asked", "told", "key")
 
@@ -21,62 +23,72 @@ COLUMNS = ("pull", "arm", "reward", "outcome", "asked", "told", "key")
 _CHUNK = 50_000
 
 
-def read_rewards(path: str | os.PathLike[str]) -> tuple[list[Reward], list[str]]:
-    """Rewards in a CSV file, and the place of each for messages.
+def read_rewards(path: str | os.PathLike[str]) -> tuple[list[Reward], list[Place]]:
+    """Rewards in a CSV file, and the place of each.
 
     The first line names the columns: ``reward``, and ``pull`` (an id that `ask` gave) or
     ``arm`` (for pulls made elsewhere); ``key`` is optional.
     """
-    path = Path(path)
+    file = str(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise SettingError(f"{path}: cannot read it: {reason}.") from None
+        raise SettingError(f"{file}: cannot read it: {reason}.", place=Place(file)) from None
     reader = csv.reader(text.splitlines(), strict=True)
     rewards, places = [], []
     try:
-        columns = _columns([name.strip() for name in next(reader, [])], path)
+        columns = _columns([name.strip() for name in next(reader, [])], Place(file, 1))
         for row in reader:
             if row:
-                places.append(f"{path}, line {reader.line_num}")
+                places.append(Place(file, reader.line_num))
                 rewards.append(_row(row, columns, places[-1]))
     except csv.Error as error:
-        raise SettingError(f"{path}, line {reader.line_num}: {error}.") from None
+        raise _wrong(Place(file, reader.line_num), f"{error}.") from None
     return rewards, places
 
 
-def _columns(names: list[str], path: Path) -> dict[str, int]:
+def _wrong(place: Place, what: str) -> SettingError:
+    return SettingError(f"{place_in_words(place)}: {what}", place=place)
+
+
+def _columns(names: list[str], place: Place) -> dict[str, int]:
     unknown = [name for name in names if name not in ("pull", "arm", "reward", "key")]
     if unknown or "reward" not in names or not {"pull", "arm"} & set(names):
         found = ", ".join(names) or "nothing"
-        raise SettingError(
-            f"{path}, line 1: the first line names the columns: reward, and pull or arm; key if "
-            f"there are keys. Found: {found}."
+        raise _wrong(
+            place,
+            "the first line names the columns: reward, and pull or arm; key if there are keys. "
+            f"Found: {found}.",
         )
     if len(set(names)) < len(names):
-        raise SettingError(f"{path}, line 1: a column is named twice.")
+        raise _wrong(place, "a column is named twice.")
     return {name: i for i, name in enumerate(names)}
 
 
-def _row(row: list[str], columns: Mapping[str, int], place: str) -> Reward:
+def _row(row: list[str], columns: Mapping[str, int], place: Place) -> Reward:
     if len(row) != len(columns):
-        raise SettingError(
-            f"{place}: {len(row)} values for {len(columns)} columns. Nothing was recorded."
-        )
+        raise _wrong(place, f"{len(row)} values for {len(columns)} columns. Nothing was recorded.")
     values = {name: row[i].strip() or None for name, i in columns.items()}
     text = values["reward"]
     try:
         reward = float(text or "")
     except ValueError:
-        raise SettingError(
-            f"{place}: the reward {text!r} is not a number. Nothing was recorded."
+        raise _wrong(
+            replace(place, field="reward"),
+            f"the reward {text!r} is not a number. Nothing was recorded.",
         ) from None
     return Reward(reward, values.get("pull"), values.get("arm"), values.get("key"))
 
 
+class ExportedStudy(About):
+    """What the head of a JSON file says."""
+
+    answer: Answer | None
+
+
 def write_study(
-    path: str | os.PathLike[str], about: Mapping[str, Any], events: Iterable[Mapping[str, Any]]
+    path: str | os.PathLike[str], about: ExportedStudy, events: Iterable[EventRecord]
 ) -> int:
     """Write all pulls with their rewards; the file's ending says how. Returns their number.
 
@@ -98,7 +110,7 @@ def write_study(
         raise SettingError(f"{path}: cannot write it: {error.strerror or error}.") from None
 
 
-def pulls_of(events: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def pulls_of(events: Iterable[EventRecord]) -> Iterator[dict[str, Any]]:
     """All pulls: those with rewards in the order of their arrival, then the others."""
     waiting: dict[int, dict[str, Any]] = {}
     for event in events:
@@ -115,16 +127,13 @@ def pulls_of(events: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             waiting[event["number"]]["outcome"] = "expired"
         elif "reward" in event:
             pull = waiting.pop(event["number"]) if "number" in event else dict.fromkeys(COLUMNS)
-            answer = {name: event[name] for name in ("arm", "reward")}
-            yield (
-                pull
-                | answer
-                | {
-                    "outcome": kind,
-                    "told": event["at"],
-                    "key": event.get("key", pull["key"]),
-                }
-            )
+            yield pull | {
+                "arm": event["arm"],
+                "reward": event["reward"],
+                "outcome": kind,
+                "told": event["at"],
+                "key": event.get("key", pull["key"]),
+            }
     yield from waiting.values()
 
 
@@ -132,7 +141,7 @@ def _time(at: float | None) -> str | None:
     return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()
 
 
-def _write_csv(path: Path, events: Iterable[Mapping[str, Any]]) -> int:
+def _write_csv(path: Path, events: Iterable[EventRecord]) -> int:
     total = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
@@ -143,11 +152,11 @@ def _write_csv(path: Path, events: Iterable[Mapping[str, Any]]) -> int:
     return total
 
 
-def _write_json(path: Path, about: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> int:
+def _write_json(path: Path, about: ExportedStudy, events: Iterable[EventRecord]) -> int:
     total = 0
     notes: list[dict[str, Any]] = []
 
-    def noted() -> Iterator[Mapping[str, Any]]:
+    def noted() -> Iterator[EventRecord]:
         for event in events:
             if event["event"] == "noted":
                 notes.append({"at": event["at"], "text": event["text"]})
@@ -163,7 +172,7 @@ def _write_json(path: Path, about: Mapping[str, Any], events: Iterable[Mapping[s
     return total
 
 
-def _write_parquet(path: Path, events: Iterable[Mapping[str, Any]]) -> int:
+def _write_parquet(path: Path, events: Iterable[EventRecord]) -> int:
     try:
         import pyarrow as pa
         from pyarrow import parquet

@@ -1,10 +1,11 @@
-"""Pulls of a live study, and their rewards, as they go in and out."""
+"""Pulls of a live study, their ids and their rewards, as they go in and out."""
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
-from simplexplore.errors import SettingError
+from simplexplore.errors import Place, PullError, SettingError
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Told:
     Attributes
     ----------
     outcome : str
-        ``"told"``; ``"late"`` (its pull had been given up; it counts all the same);
+        ``"told"``; ``"late"`` (its pull had expired; it counts all the same);
         ``"elsewhere"`` (of a pull made elsewhere); ``"repeated"`` (known already).
     stopped : bool
         Whether the study has its answer.
@@ -47,6 +48,47 @@ class Told:
     reward: float
     outcome: str
     stopped: bool
+
+
+class PullIds:
+    """Ids of pulls: the study's code, the pull's number, and a check against mix-ups.
+
+    If a store is put back from an older copy, numbers are given out again; the check tells
+    the two apart.
+
+    Examples
+    --------
+    >>> ids = PullIds("mix", "e6f11b")
+    >>> ids.write(12, arm=0, at=1.5)
+    'e6f11b-12-fde9'
+    >>> ids.number("e6f11b-12-fde9")
+    12
+    """
+
+    def __init__(self, study: str, code: str) -> None:
+        self.study = study
+        self.code = code
+
+    def write(self, number: int, arm: int, at: float) -> str:
+        """The id of a pull."""
+        check = zlib.crc32(f"{self.code} {number} {arm} {at!r}".encode()) & 0xFFFF
+        return f"{self.code}-{number}-{check:04x}"
+
+    def number(self, identity: object) -> int:
+        """The number in an id; whether the rest is right, the journal knows."""
+        parts = identity.split("-") if isinstance(identity, str) else []
+        if len(parts) != 3 or not parts[1].isdecimal() or len(parts[1]) > 18:
+            raise PullError(
+                f"{identity!r} is not the id of a pull; ask gives ids like {self.code}-1-0f3a."
+            )
+        if parts[0] != self.code:
+            raise PullError(f"pull {identity!r} belongs to another study, not to {self.study!r}.")
+        return int(parts[1])
+
+
+# For classes in which `list` is a method.
+Pulls = list[Pull]
+Answers = list[Told]
 
 
 def as_reward(item: Reward | tuple[str | Pull, float]) -> Reward:
@@ -61,3 +103,16 @@ def check_key(key: object) -> None:
     """Raise `SettingError` unless this can name a request or a reward; None names nothing."""
     if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200):
         raise SettingError(f"a key is a text of 1 to 200 characters; got {key!r}.")
+
+
+def place_in_words(place: Place) -> str:
+    """Where a reward came from, as messages begin.
+
+    Examples
+    --------
+    >>> place_in_words(Place(file="week 3.csv", line=7)), place_in_words(Place(row=2))
+    ('week 3.csv, line 7', 'reward 3')
+    """
+    if place.file is not None:
+        return f"{place.file}, line {place.line}"
+    return f"reward {(place.row or 0) + 1}"

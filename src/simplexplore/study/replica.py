@@ -1,7 +1,7 @@
-"""The journal of one study in its store, as one process keeps up with it.
+"""A replica of one study's state in the memory of one process.
 
-The state is in memory. Inside the transaction that writes, it is caught up with what others
-have recorded: decisions are taken one after the other, whoever takes them.
+Inside the transaction that writes, it catches up with what others have recorded: decisions
+are taken one after the other, whoever takes them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Row
 
 from simplexplore.errors import StoreError, UnknownStudyError
 from simplexplore.exploration.plan import Plan
 
-from .state import Event, Journal
-from .store import PIECE, Store
-from .transaction import Turn, code_of
+from .events import Event
+from .pulls import PullIds
+from .records import HistoryPoint
+from .state import State
+from .store import CHUNK, Store
+from .transaction import Transaction, snapshot_code
 
 Result = TypeVar("Result")
 
@@ -27,15 +30,25 @@ Result = TypeVar("Result")
 RETRY_FOR = 30.0
 
 
-class Ledger:
-    """A journal that any number of processes and threads write."""
+class Replica:
+    """The state of a study whose journal any number of processes and threads write.
 
-    def __init__(self, store: Store, row: Any, plan: Plan, seed: int) -> None:
+    Attributes
+    ----------
+    store : Store
+        Where the journal is.
+    plan : Plan
+        What is explored, and how.
+    ids : PullIds
+        What pulls are called outside.
+    """
+
+    def __init__(self, store: Store, row: Row[Any], plan: Plan, seed: int) -> None:
         self.store, self.plan, self.seed = store, plan, seed
-        self.study: int = row.id
-        self._name, self._code = row.name, row.code
+        self.ids = PullIds(row.name, row.code)
+        self._study: int = row.id
         self._mutex = threading.RLock()
-        self._journal: Journal | None = None
+        self._state: State | None = None
 
     # ------------------------------------------------------------------ reading
 
@@ -46,94 +59,106 @@ class Ledger:
             return self._head(connection)
 
     def _head(self, connection: Connection) -> int:
-        return self._found(self.store.head(connection, self.study, self._code))
+        return self._found(self.store.head(connection, self._study, self.ids.code))
 
     def _found(self, head: int | None) -> int:
         if head is None:
             raise UnknownStudyError(
-                f"study {self._name!r} is not in {self.store.name} any more: another store was put "
-                "in its place. Nothing was recorded; open it again."
+                f"study {self.ids.study!r} is not in {self.store.name} any more: another store was "
+                "put in its place. Nothing was recorded; open it again."
             )
         return head
 
     @contextmanager
-    def latest(self) -> Iterator[Journal]:
+    def latest(self) -> Iterator[State]:
         """The state as it is now, for this thread alone."""
         with self._mutex:
             with self.store.reading() as connection:
-                journal = self._caught_up(connection, self._head(connection))
-            yield journal
+                state = self._caught_up(connection, self._head(connection))
+            yield state
 
-    def events(self) -> Iterator[Event]:
-        """The whole journal up to now."""
+    def events(self, after: int, limit: int) -> list[Event]:
+        """The journal after a given event."""
         with self.store.reading() as connection:
-            head = self._head(connection)
-            for some in self._pieces(connection, 0, head):
-                yield from some
+            return self.store.read(connection, self._study, after, limit)
+
+    def each_event(self) -> Iterator[Event]:
+        """The whole journal up to now, read in chunks."""
+        with self.store.reading() as connection:
+            for chunk in self._chunks(connection, 0, self._head(connection)):
+                yield from chunk
+
+    def history(self, after: int) -> list[HistoryPoint]:
+        """Statistic against threshold after a given event."""
+        with self.store.reading() as connection:
+            return self.store.points(connection, self._study, after)
 
     def verify(self) -> bool:
         """Replay the whole journal and compare with the state in use, to the last bit."""
-        with self.latest() as journal:
-            replayed = Journal(self.plan, self.seed)
+        with self.latest() as state:
+            replayed = State(self.plan, self.seed)
             with self.store.reading() as connection:
-                for events in self._pieces(connection, 0, journal.seq):
+                for events in self._chunks(connection, 0, state.seq):
                     replayed.replay(events)
-            return journal.same_as(replayed)
+            return state.same_as(replayed)
 
-    def _pieces(
+    def _chunks(
         self, connection: Connection, after: int, head: int, first: Sequence[Event] = ()
     ) -> Iterator[Sequence[Event]]:
-        """Recorded events in pieces, so that memory stays flat; the first may be here already."""
-        some = first
+        """Recorded events in chunks, so that memory stays flat; the first may be here already."""
+        chunk = first
         while after < head:
-            some = some or self.store.read(connection, self.study, after, min(PIECE, head - after))
-            yield some
-            after, some = some[-1].seq, ()
+            limit = min(CHUNK, head - after)
+            chunk = chunk or self.store.read(connection, self._study, after, limit)
+            yield chunk
+            after, chunk = chunk[-1].seq, ()
 
     # ------------------------------------------------------------------ catching up
 
-    def _caught_up(self, connection: Connection, head: int, first: Sequence[Event] = ()) -> Journal:
+    def _caught_up(self, connection: Connection, head: int, first: Sequence[Event] = ()) -> State:
         """The state after every event up to the head."""
-        journal, self._journal = self._journal, None
-        if journal is None or not self._catch_up(connection, journal, head, first):
-            journal = self._load(connection)
-            self._catch_up(connection, journal, head)
-        self._journal = journal
-        return journal
+        state, self._state = self._state, None
+        if state is None or not self._catch_up(connection, state, head, first):
+            state = self._load(connection)
+            self._catch_up(connection, state, head)
+        self._state = state
+        return state
 
-    def _load(self, connection: Connection) -> Journal:
+    def _load(self, connection: Connection) -> State:
         """The state from the last snapshot, or from nothing."""
-        journal = Journal(self.plan, self.seed)
-        data = self.store.snapshot(connection, self.study, code_of(journal))
-        found = None if data is None else Journal.from_snapshot(self.plan, data)
-        return journal if found is None else found
+        state = State(self.plan, self.seed)
+        data = self.store.snapshot(connection, self._study, snapshot_code(state))
+        found = None if data is None else State.from_snapshot(self.plan, data)
+        return state if found is None else found
 
     def _catch_up(
-        self, connection: Connection, journal: Journal, head: int, first: Sequence[Event] = ()
+        self, connection: Connection, state: State, head: int, first: Sequence[Event] = ()
     ) -> bool:
         """Take in what was recorded since; False if the store holds another past.
 
         It does if an older copy was put back, or if a server crashed with events that others
         had seen and nobody was told of.
         """
-        after = _read_until(journal)
-        again = journal.seq - after
-        if journal.seq > head:
+        after = _read_until(state)
+        again = state.seq - after
+        if state.seq > head:
             return False
-        for events in self._pieces(connection, after, head, first):
-            if again and not journal.goes_on_with(events[0]):
+        for events in self._chunks(connection, after, head, first):
+            if again and not state.ends_with(events[0]):
                 return False
-            journal.replay(events[again:])
+            state.replay(events[again:])
             again = 0
         return True
 
     # ------------------------------------------------------------------ writing
 
-    def write(self, work: Callable[[Turn], Result], *, repeatable: bool = False) -> Result:
-        """Let a decision be taken alone in the store, on the latest state.
+    def transact(
+        self, work: Callable[[Transaction], Result], *, idempotent: bool = False
+    ) -> Result:
+        """Let a decision be taken in a transaction of its own, on the latest state.
 
-        A lost connection is tried again for a while, unless it was lost while the decision was
-        being made final and taking it twice would matter.
+        A lost connection is tried again for a while, unless it was lost during the commit and
+        the decision is not idempotent: then nobody knows whether it was recorded.
         """
         started = time.monotonic()
         pause = 0.05
@@ -145,7 +170,7 @@ class Ledger:
                 self.store.flush()  # other threads go on meanwhile
                 return result
             except StoreError as error:
-                if error.passing and attempt.is_final and not repeatable:
+                if error.passing and attempt.is_committing and not idempotent:
                     raise StoreError(
                         f"{error} This may have been recorded all the same: look before you repeat "
                         "it. Under a key, repeating is safe.",
@@ -156,33 +181,33 @@ class Ledger:
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
 
-    def _attempt(self, work: Callable[[Turn], Result], attempt: _Attempt) -> Result:
-        if self._journal is None:
+    def _attempt(self, work: Callable[[Transaction], Result], attempt: _Attempt) -> Result:
+        if self._state is None:
             with self.latest():  # a long replay should not hold up other writers
                 pass
-        turn = None
+        transaction = None
         try:
             with self.store.writing() as connection:
-                after = 0 if self._journal is None else _read_until(self._journal)
-                head, added = self.store.lock(connection, self.study, self._code, after)
-                journal = self._caught_up(connection, self._found(head), added)
-                turn = Turn(self.store, self.study, connection, journal)
-                result = work(turn)
-                attempt.is_final = True
+                after = 0 if self._state is None else _read_until(self._state)
+                head, added = self.store.lock(connection, self._study, self.ids.code, after)
+                state = self._caught_up(connection, self._found(head), added)
+                transaction = Transaction(self.store, self._study, connection, state)
+                result = work(transaction)
+                attempt.is_committing = True
             return result
         except BaseException:
-            if turn is not None and turn.has_decided:
+            if transaction is not None and transaction.is_dirty:
                 # What was decided may not have been recorded: read it again.
-                self._journal = None
+                self._state = None
             raise
 
 
-def _read_until(journal: Journal) -> int:
+def _read_until(state: State) -> int:
     """After which event to read on: the last one is read again, to see that it is the same."""
-    return journal.seq if journal.last is None else journal.seq - 1
+    return state.seq if state.last is None else state.seq - 1
 
 
 class _Attempt:
     """How far a transaction came."""
 
-    is_final = False
+    is_committing = False

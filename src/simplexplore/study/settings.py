@@ -15,7 +15,7 @@ from simplexplore.samplers import SAMPLERS, find_sampler
 
 from .pulls import check_key
 
-# A pull that nobody has answered for a day is given up, unless told otherwise.
+# Seconds until a pull that nobody has answered expires, unless told otherwise: a day.
 DEFAULT_EXPIRY = 86_400.0
 
 

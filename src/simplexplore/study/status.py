@@ -1,19 +1,21 @@
-"""What a live study knows now, as plain data."""
+"""What a live study knows now, as typed plain data."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NotRequired
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import TypedDict
 
 from simplexplore.bound.bound import Bound, lower_bound
 from simplexplore.errors import NotConvergedError
 from simplexplore.exploration.intervals import mean_intervals
 from simplexplore.problem.spelling import policy_in_words
 
-from .state import Journal
+from .records import Answer, RunningOrStopped
+from .state import State
 
 Array = npt.NDArray[np.float64]
 
@@ -23,91 +25,130 @@ INTERVALS = (
 )
 
 
-def status_of(journal: Journal) -> dict[str, Any]:
+class ArmStatus(TypedDict):
+    """What is known of an arm."""
+
+    arm: str
+    rewards: int
+    pending: int
+    share: float
+    target: float
+    optimal_share: float | None
+    policy: float | None
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+class EdgeStatus(TypedDict):
+    """A comparison with a neighbouring policy: evidence, and how much is needed."""
+
+    direction: dict[str, float]
+    statistic: float
+    threshold: float
+
+
+class ConstraintStatus(TypedDict):
+    """How much of a constraint the samples and the policy use."""
+
+    name: str
+    lower: float | None
+    upper: float | None
+    explored: float | None
+    policy: float | None
+
+
+class StateStatus(TypedDict):
     """Everything that a state says.
 
     Until every arm has a reward there is no policy, no evidence and no estimate: None.
     """
-    engine = journal.engine
+
+    state: RunningOrStopped
+    seq: int
+    scenario: str
+    sampler: str
+    threshold: str
+    proven: bool
+    delta: float
+    epsilon: float
+    asked: int
+    rewards: int
+    late: int
+    elsewhere: int
+    expired: int
+    pending: int
+    policy: list[float] | None
+    policy_in_words: str | None
+    value: float | None
+    value_interval: list[float | None] | None
+    intervals: str
+    arms: list[ArmStatus]
+    edges: list[EdgeStatus] | None
+    constraints: list[ConstraintStatus]
+    progress: float | None
+    characteristic_time: float | None
+    to_go: int | None
+    answer: Answer | None
+    answer_in_words: NotRequired[str]  # over HTTP
+
+
+class Status(StateStatus):
+    """Everything there is to know about a study now."""
+
+    name: str
+    store: NotRequired[str]  # where it is concerns only those who run the service
+    created: float
+    now: float
+    seed: int
+    expire_after: float | None
+    overdue: int
+
+
+def status_of(state: State) -> StateStatus:
+    """Everything that a state says."""
+    engine = state.engine
     plan, run = engine.plan, engine.run
     problem = plan.problem
     means = problem.rewards.from_unit(run.mean)
     low, high = mean_intervals(problem, run.n, means, plan.delta)
-    warm = engine.is_warm
-    policy = engine.policy if warm else None
-    bound = _plug_in(journal) if warm else None
-    edges = _edges(journal) if warm else None
-    told = max(engine.pulls, 1)
-    status: dict[str, Any] = {
-        "state": "running" if journal.answer is None else "stopped",
-        "seq": journal.seq,
+    policy = engine.policy if engine.is_warm else None
+    bound = _plug_in(state) if engine.is_warm else None
+    edges = _edges(state) if engine.is_warm else None
+    progress, to_go = _progress(state, edges, bound)
+    return {
+        "state": state.name,
+        "seq": state.seq,
         "scenario": plan.scenario,
         "sampler": plan.sampler.name,
         "threshold": plan.threshold.name,
         "proven": plan.threshold.is_proven(problem.rewards.name),
         "delta": plan.delta,
         "epsilon": problem.epsilon,
-        "asked": journal.asked,
-        "rewards": journal.rewards,
-        "late": journal.totals["late"],
-        "elsewhere": journal.totals["elsewhere"],
-        "expired": journal.totals["expired"],
-        "pending": len(journal.flights),
+        "asked": state.asked,
+        "rewards": state.rewards,
+        "late": state.totals["late"],
+        "elsewhere": state.totals["elsewhere"],
+        "expired": state.totals["expired"],
+        "pending": len(state.pending),
         "policy": None if policy is None else policy.tolist(),
         "policy_in_words": None if policy is None else policy_in_words(policy, problem.arms),
         "value": None if policy is None else float(means @ policy),
         "value_interval": None if policy is None else _value_interval(policy, low, high),
         "intervals": INTERVALS,
-        "arms": [
-            {
-                "arm": arm,
-                "rewards": int(run.n[a]),
-                "pending": int(engine.pending[a]),
-                "share": float(run.n[a] / told),
-                "target": float(run.target[a]),
-                "optimal_share": None if bound is None else float(bound.allocation[a]),
-                "policy": None if policy is None else float(policy[a]),
-                "mean": float(means[a]) if run.n[a] else None,
-                "low": _finite(low[a]),
-                "high": _finite(high[a]),
-            }
-            for a, arm in enumerate(problem.arms)
-        ],
+        "arms": _arms(state, policy, bound, means, low, high),
         "edges": edges,
-        "constraints": [
-            {
-                "name": name,
-                "lower": _finite(lower),
-                "upper": _finite(upper),
-                "explored": float(row @ run.n / told) if engine.pulls else None,
-                "policy": None if policy is None else float(row @ policy),
-            }
-            for name, row, lower, upper in zip(
-                problem.names, problem.matrix, problem.lower, problem.upper, strict=True
-            )
-        ],
-        "progress": None,
-        "characteristic_time": None,
-        "to_go": None,
-        "answer": journal.answer,
+        "constraints": _constraints(state, policy),
+        "progress": progress,
+        "characteristic_time": None if bound is None else _finite(bound.characteristic_time),
+        "to_go": to_go,
+        "answer": state.answer,
     }
-    if edges is not None and bound is not None:
-        # The comparison that is least settled, as in the history.
-        weakest = min(edges, key=lambda edge: float(edge["statistic"] - edge["threshold"]))
-        missing = weakest["threshold"] - weakest["statistic"]
-        status["progress"] = min(1.0, weakest["statistic"] / weakest["threshold"])
-        status["characteristic_time"] = _finite(bound.characteristic_time)
-        if journal.answer is not None:
-            status["to_go"] = 0
-        elif math.isfinite(bound.characteristic_time):
-            # Each sample adds 1 / T to the least settled comparison if samples are well spent.
-            status["to_go"] = math.ceil(max(0.0, missing) * bound.characteristic_time)
-    return status
 
 
-def _plug_in(journal: Journal) -> Bound | None:
+def _plug_in(state: State) -> Bound | None:
     """How hard the problem is if the empirical means are the true ones."""
-    engine = journal.engine
+    engine = state.engine
     problem = engine.plan.problem
     try:
         return lower_bound(
@@ -117,9 +158,30 @@ def _plug_in(journal: Journal) -> Bound | None:
         return None
 
 
-def _edges(journal: Journal) -> list[dict[str, Any]]:
-    """Each comparison with a neighbouring policy: evidence, and how much is needed."""
-    arms = journal.engine.plan.problem.arms
+def _arms(
+    state: State, policy: Array | None, bound: Bound | None, means: Array, low: Array, high: Array
+) -> list[ArmStatus]:
+    engine = state.engine
+    run = engine.run
+    return [
+        {
+            "arm": arm,
+            "rewards": int(run.n[a]),
+            "pending": int(engine.pending[a]),
+            "share": float(run.n[a] / max(engine.pulls, 1)),
+            "target": float(run.target[a]),
+            "optimal_share": None if bound is None else float(bound.allocation[a]),
+            "policy": None if policy is None else float(policy[a]),
+            "mean": float(means[a]) if run.n[a] else None,
+            "low": _finite(low[a]),
+            "high": _finite(high[a]),
+        }
+        for a, arm in enumerate(engine.plan.problem.arms)
+    ]
+
+
+def _edges(state: State) -> list[EdgeStatus]:
+    arms = state.engine.plan.problem.arms
     return [
         {
             "direction": {
@@ -128,8 +190,43 @@ def _edges(journal: Journal) -> list[dict[str, Any]]:
             "statistic": float(statistic),
             "threshold": float(threshold),
         }
-        for direction, statistic, threshold in zip(*journal.engine.evidence(), strict=True)
+        for direction, statistic, threshold in zip(*state.engine.evidence(), strict=True)
     ]
+
+
+def _constraints(state: State, policy: Array | None) -> list[ConstraintStatus]:
+    engine = state.engine
+    problem = engine.plan.problem
+    return [
+        {
+            "name": name,
+            "lower": _finite(lower),
+            "upper": _finite(upper),
+            "explored": float(row @ engine.run.n / engine.pulls) if engine.pulls else None,
+            "policy": None if policy is None else float(row @ policy),
+        }
+        for name, row, lower, upper in zip(
+            problem.names, problem.matrix, problem.lower, problem.upper, strict=True
+        )
+    ]
+
+
+def _progress(
+    state: State, edges: list[EdgeStatus] | None, bound: Bound | None
+) -> tuple[float | None, int | None]:
+    """Which share of the evidence needed there is, and how many samples are missing."""
+    if edges is None or bound is None:
+        return None, None
+    # The comparison that is least settled, as in the history.
+    weakest = min(edges, key=lambda edge: edge["statistic"] - edge["threshold"])
+    missing = weakest["threshold"] - weakest["statistic"]
+    progress = min(1.0, weakest["statistic"] / weakest["threshold"])
+    if state.answer is not None:
+        return progress, 0
+    if not math.isfinite(bound.characteristic_time):
+        return progress, None
+    # Each sample adds 1 / T to the least settled comparison if samples are well spent.
+    return progress, math.ceil(max(0.0, missing) * bound.characteristic_time)
 
 
 def _value_interval(policy: Array, low: Array, high: Array) -> list[float | None]:

@@ -1,50 +1,73 @@
-"""Rewards that a study is told together: checked one by one, then taken in or all refused."""
+"""Telling: rewards that come together are checked one by one, then all taken in or none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from simplexplore.errors import (
     ConflictError,
+    Place,
     PullError,
     RewardError,
     SettingError,
     SimplexploreError,
 )
-from simplexplore.problem.problem import Problem
 
-from .pull_ids import PullIds
-from .pulls import Reward, Told, check_key
-from .state import REWARDED, Event, Journal
+from .events import REWARDED, Event
+from .pulls import Answers, Reward, Told, check_key, place_in_words
+from .replica import Replica
+from .state import State
+from .transaction import Transaction
 
 
-class Intake:
+def tell(replica: Replica, rewards: Sequence[Reward], places: Sequence[Place]) -> Answers:
+    """Record rewards; messages name the place of the one that is wrong."""
+    if not rewards:
+        return []
+    telling = Telling(replica, rewards, places)
+
+    def work(transaction: Transaction) -> Answers:
+        proposed, told = telling.settle(
+            transaction.state,
+            transaction.events_of_pulls(telling.not_pending(transaction.state)),
+            transaction.events_under_keys(telling.keys),
+        )
+        if proposed:
+            transaction.record(proposed, replica.store.clock())
+        stopped = transaction.state.answer is not None
+        return [replace(one, stopped=stopped) for one in told]
+
+    return replica.transact(work, idempotent=telling.is_idempotent)
+
+
+class Telling:
     """Rewards on their way into a journal.
 
     Attributes
     ----------
     keys : list of str
         Under which rewards may have come before.
-    is_repeatable : bool
+    is_idempotent : bool
         Whether telling all of them twice counts once.
     """
 
     def __init__(
-        self, problem: Problem, ids: PullIds, rewards: Sequence[Reward], places: Sequence[str]
+        self, replica: Replica, rewards: Sequence[Reward], places: Sequence[Place]
     ) -> None:
-        self._problem, self._ids = problem, ids
+        self._problem, self._ids = replica.plan.problem, replica.ids
         self._items = list(zip(rewards, places, strict=True))
-        self._arms = {arm: a for a, arm in enumerate(problem.arms)}
+        self._arms = {arm: a for a, arm in enumerate(self._problem.arms)}
         self._numbers: dict[str, int] = {}
         for item, place in self._items:
-            with _placed(place):
+            with self._placed(place):
                 self._check(item)
                 if item.pull is not None:
-                    self._numbers[item.pull] = ids.number(item.pull)
+                    self._numbers[item.pull] = self._ids.number(item.pull)
         self.keys = [item.key for item in rewards if item.key is not None]
         # Without a pull or key, telling twice would count twice.
-        self.is_repeatable = all(item.pull or item.key for item in rewards)
+        self.is_idempotent = all(item.pull or item.key for item in rewards)
 
     def _check(self, item: Reward) -> None:
         """Refuse what can be refused without looking at the journal."""
@@ -61,27 +84,27 @@ class Intake:
         check_key(item.key)
         self._problem.rewards.check_reward(item.reward)
 
-    def landed(self, journal: Journal) -> list[int]:
-        """Numbers of pulls that are not under way: of those, the journal has to be searched."""
-        return [number for number in self._numbers.values() if number not in journal.flights]
+    def not_pending(self, state: State) -> list[int]:
+        """Numbers of pulls that are not pending: of those, the journal has to be searched."""
+        return [number for number in self._numbers.values() if number not in state.pending]
 
     def settle(
-        self, journal: Journal, landed: Sequence[Event], keyed: Sequence[Event]
+        self, state: State, of_pulls: Sequence[Event], under_keys: Sequence[Event]
     ) -> tuple[list[Event], list[Told]]:
         """What is to be recorded, and what becomes of each reward.
 
-        `landed` and `keyed` are the recorded events of the pulls and keys above.
+        `of_pulls` and `under_keys` are the recorded events of the pulls and keys above.
         """
-        asked = {event.pull: event for event in landed if event.kind == "asked"}
-        answered = {event.pull: event for event in landed if event.kind in REWARDED}
-        known = {event.key: event for event in keyed}
+        asked = {event.pull: event for event in of_pulls if event.kind == "asked"}
+        answered = {event.pull: event for event in of_pulls if event.kind in REWARDED}
+        known = {event.key: event for event in under_keys}
         proposed, told = [], []
         for item, place in self._items:
-            with _placed(place):
+            with self._placed(place):
                 event = (
-                    self._of_a_pull(item, journal, asked)
+                    self._of_a_pull(item, state, asked)
                     if item.arm is None
-                    else self._made_elsewhere(item, journal)
+                    else self._made_elsewhere(item, state)
                 )
                 earlier = known.get(event.key) if event.key is not None else None
                 if earlier is None and event.pull is not None:
@@ -100,20 +123,20 @@ class Intake:
             told.append(Told(item.pull, arm, float(item.reward), outcome, stopped=False))
         return proposed, told
 
-    def _made_elsewhere(self, item: Reward, journal: Journal) -> Event:
+    def _made_elsewhere(self, item: Reward, state: State) -> Event:
         assert item.arm is not None
         number = self._arms[item.arm]
-        if not journal.engine.may_play(number):
+        if not state.engine.may_play(number):
             raise SettingError(
                 f"no feasible policy uses arm {item.arm!r}, so its rewards say nothing; drop them."
             )
         return Event("elsewhere", arm=number, reward=float(item.reward), key=item.key)
 
-    def _of_a_pull(self, item: Reward, journal: Journal, asked: dict[int | None, Event]) -> Event:
+    def _of_a_pull(self, item: Reward, state: State, asked: dict[int | None, Event]) -> Event:
         assert item.pull is not None
         number = self._numbers[item.pull]
-        flight = journal.flights.get(number)
-        found = flight or asked.get(number)
+        pending = state.pending.get(number)
+        found = pending or asked.get(number)
         if (
             found is None
             or found.arm is None
@@ -123,8 +146,20 @@ class Intake:
                 f"study {self._ids.study!r} never gave out a pull {item.pull!r}. If its store was "
                 "put back from an older copy, tell the reward with the arm instead of the pull."
             )
-        kind = "late" if flight is None else "told"
+        kind = "late" if pending is None else "told"
         return Event(kind, pull=number, arm=found.arm, reward=float(item.reward), key=item.key)
+
+    @contextmanager
+    def _placed(self, place: Place) -> Iterator[None]:
+        """Say which of the rewards is wrong; of a single one without a file, only as data."""
+        try:
+            yield
+        except SimplexploreError as error:
+            if len(self._items) == 1 and place.file is None:
+                error.place = place
+                raise
+            text = f"{place_in_words(place)}: {error} Nothing was recorded."
+            raise type(error)(text, place=place) from None
 
 
 def _content(event: Event) -> tuple[int | None, int | None, float | None]:
@@ -138,14 +173,3 @@ def _conflict(item: Reward, earlier: Event) -> ConflictError:
         f"pull {item.pull!r} has the reward {earlier.reward!r} already, and now came "
         f"{float(item.reward)!r}. The first is kept; if it is wrong, note it."
     )
-
-
-@contextmanager
-def _placed(place: str) -> Iterator[None]:
-    """Say in which item of a batch something is wrong."""
-    try:
-        yield
-    except SimplexploreError as error:
-        if not place:
-            raise
-        raise type(error)(f"{place}: {error} Nothing was recorded.") from None

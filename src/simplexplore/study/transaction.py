@@ -1,4 +1,4 @@
-"""A writer's turn at a study: the latest state, and nobody else decides until it is over."""
+"""One transaction on a study: the latest state, and nobody else writes until it ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sqlalchemy.engine import Connection
 from simplexplore import __version__
 from simplexplore.errors import ConflictError
 
-from .state import Event, Journal
+from .events import Event
+from .state import State
 from .store import Store
 
 # Events between snapshots: replaying them takes a fraction of a second.
@@ -21,89 +22,89 @@ SNAPSHOT_EVERY = 4_000
 HISTORY_STEP = 0.02
 
 
-class Turn:
-    """What a decision sees and does, inside the one transaction that it is.
+class Transaction:
+    """What a decision sees and writes.
 
     Attributes
     ----------
-    journal : Journal
-        The state, all that others have recorded included.
-    has_decided : bool
+    state : State
+        All that others have recorded included.
+    is_dirty : bool
         Whether the state is ahead of what the store is sure to hold.
     """
 
-    def __init__(self, store: Store, study: int, connection: Connection, journal: Journal) -> None:
+    def __init__(self, store: Store, study: int, connection: Connection, state: State) -> None:
         self._store, self._study, self._connection = store, study, connection
-        self.journal = journal
-        self.has_decided = False
+        self.state = state
+        self.is_dirty = False
 
-    def of_pulls(self, numbers: Sequence[int]) -> list[Event]:
+    def events_of_pulls(self, numbers: Sequence[int]) -> list[Event]:
         """What was recorded about pulls."""
         return self._store.pulls(self._connection, self._study, numbers)
 
-    def under_keys(self, keys: Sequence[str]) -> list[Event]:
+    def events_under_keys(self, keys: Sequence[str]) -> list[Event]:
         """What was recorded under keys."""
         return self._store.keys(self._connection, self._study, keys)
 
-    def fulfilled(self, wanted: Event) -> Event | None:
-        """The event with which the request that a key names was fulfilled before, if it was."""
-        earlier = [] if wanted.key is None else self.under_keys([wanted.key])
-        if not earlier:
+    def earlier(self, wanted: Event) -> Event | None:
+        """The event that was recorded when the request of this key was made before, if it was."""
+        found = [] if wanted.key is None else self.events_under_keys([wanted.key])
+        if not found:
             return None
-        known, data = dict(earlier[0].data or {}), dict(wanted.data or {})
-        if earlier[0].kind != wanted.kind or known | data != known:
+        known, data = dict(found[0].data or {}), dict(wanted.data or {})
+        if found[0].kind != wanted.kind or known | data != known:
             raise ConflictError(f"the key {wanted.key!r} was used for another request.")
-        return earlier[0]
+        return found[0]
 
     def record(self, proposed: Sequence[Event], now: float) -> list[Event]:
-        """Decide and write down; returns the events as they were recorded."""
-        journal, store = self.journal, self._store
-        seq, rewards = journal.seq, journal.rewards
-        self.has_decided = True
-        recorded = journal.decide(proposed, now)
+        """Decide and write; returns the events as they were recorded."""
+        state, store = self.state, self._store
+        seq, rewards = state.seq, state.rewards
+        self.is_dirty = True
+        recorded = state.decide(proposed, now)
         store.append(
             self._connection,
             self._study,
             recorded,
             {
-                "head": journal.seq,
+                "head": state.seq,
                 "changed": now,
-                "state": "running" if journal.answer is None else "stopped",
-                "delta": journal.engine.plan.delta,
-                "asked": journal.asked,
-                "rewards": journal.rewards,
-                "pending": len(journal.flights),
-                "answer": None if journal.answer is None else json.dumps(journal.answer),
+                "state": state.name,
+                "delta": state.engine.plan.delta,
+                "asked": state.asked,
+                "rewards": state.rewards,
+                "pending": len(state.pending),
+                "answer": None if state.answer is None else json.dumps(state.answer),
             },
         )
-        if journal.engine.is_warm and _is_due(rewards, journal.rewards, recorded):
+        if state.engine.is_warm and _is_due(rewards, state.rewards, recorded):
             self._add_to_history(now)
-        if journal.seq // SNAPSHOT_EVERY > seq // SNAPSHOT_EVERY:
-            data = journal.snapshot()
-            store.keep(self._connection, self._study, code_of(journal), journal.seq, data)
+        if state.seq // SNAPSHOT_EVERY > seq // SNAPSHOT_EVERY:
+            code = snapshot_code(state)
+            store.save_snapshot(self._connection, self._study, code, state.seq, state.snapshot())
         return recorded
 
     def _add_to_history(self, now: float) -> None:
-        journal = self.journal
-        _, statistics, thresholds = journal.engine.evidence()
+        state = self.state
+        _, statistics, thresholds = state.engine.evidence()
         weakest = int((statistics - thresholds).argmin())
         self._store.add_point(
             self._connection,
+            self._study,
             {
-                "study": self._study,
-                "seq": journal.seq,
+                "seq": state.seq,
                 "at": now,
-                "rewards": journal.rewards,
+                "rewards": state.rewards,
                 "statistic": float(statistics[weakest]),
                 "threshold": float(thresholds[weakest]),
-                "policy": json.dumps(journal.engine.policy.tolist()),
+                "policy": state.engine.policy.tolist(),
             },
         )
 
 
-def code_of(journal: Journal) -> str:
+def snapshot_code(state: State) -> str:
     """Which program can use a snapshot: this version, with this compiled code."""
-    return f"{__version__} {journal.engine.fingerprint}"
+    return f"{__version__} {state.engine.fingerprint}"
 
 
 def _is_due(before: int, rewards: int, recorded: Sequence[Event]) -> bool:

@@ -1,0 +1,273 @@
+"""What a study does, wherever it is: one suite for `Study` and for `RemoteStudy`."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+import simplexplore as sx
+from servers import Thread
+from simplexplore.client.remote_study import RemoteStudy
+from simplexplore.errors import Place
+from simplexplore.study.pulls import Pull, Told
+from simplexplore.study.records import About, Answer, EventRecord, HistoryPoint, StudySummary
+from simplexplore.study.status import Status
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
+from workers import MEANS, star
+
+
+class Local:
+    """Studies of a store."""
+
+    def __init__(self, store):
+        self._store = store
+
+    def create(self, *arguments, **settings):
+        return Study.create(self._store, *arguments, **settings)
+
+    def open(self, name):
+        return Study.open(self._store, name)
+
+    def list(self):
+        return Study.list(self._store)
+
+
+@pytest.fixture(params=["local", "remote"])
+def studies(request, sqlite_url, clock):
+    """Makes, finds and lists studies."""
+    store = Store(sqlite_url, clock=clock)
+    if request.param == "local":
+        yield Local(store)
+        store.close()
+        return
+    with Thread(store) as running, sx.connect(running.url) as service:
+        yield service
+
+
+@pytest.fixture
+def study(studies):
+    return studies.create("mix", star(delta=0.1), "ctns", expire_after=60.0)
+
+
+def drive(study, rounds, batch=5):
+    rng = np.random.default_rng(0)
+    for _ in range(rounds):
+        if study.stopped:
+            break
+        study.tell_many([(pull, float(rng.normal(MEANS[pull.arm]))) for pull in study.ask(batch)])
+    return study
+
+
+def fits(kind, value):
+    """Whether plain data is what a type says, with nothing left over."""
+    return TypeAdapter(kind).validate_python(value, strict=True) == value
+
+
+# ---------------------------------------------------------------------- the interface
+
+# Attributes of a Study, properties of a RemoteStudy.
+FIXED = {"name", "created", "problem", "seed", "expire_after"}
+# The service gives no event back for a note, and does not count what it exports.
+WITHOUT_RESULT = {"note", "export"}
+
+
+def public(kind):
+    return {name: one for name, one in vars(kind).items() if not name.startswith("_")}
+
+
+def test_names():
+    made = {"create", "open", "list"}
+    assert set(public(RemoteStudy)) - FIXED == set(public(Study)) - made
+
+
+@pytest.mark.parametrize("name", sorted(set(public(RemoteStudy)) - FIXED))
+def test_signatures(name):
+    here, there = (inspect.getattr_static(kind, name) for kind in (Study, RemoteStudy))
+    assert isinstance(here, property) == isinstance(there, property)
+    if isinstance(here, property):
+        here, there = here.fget, there.fget
+    here, there = inspect.signature(here), inspect.signature(there)
+    assert list(here.parameters.values()) == list(there.parameters.values())
+    if name not in WITHOUT_RESULT:
+        assert here.return_annotation == there.return_annotation
+
+
+def test_types(studies, study):
+    pulls = study.ask(7)
+    assert all(isinstance(pull, Pull) for pull in pulls)
+    told = study.tell_many([(pull, MEANS[pull.arm]) for pull in pulls])
+    assert all(isinstance(one, Told) for one in told)
+    study.note("hello", key="k")
+    study.extend(0.05)
+    for _ in range(2):
+        assert fits(About, study.about)
+        assert fits(Status, study.status())
+        assert fits(Answer | None, study.answer)
+        assert fits(list[HistoryPoint], study.history())
+        assert fits(list[EventRecord], study.events())
+        assert fits(list[StudySummary], studies.list())
+        drive(study, 1000)
+    assert study.answer is not None
+    assert json.loads(json.dumps(study.status(), allow_nan=False)) == study.status()
+
+
+# ---------------------------------------------------------------------- behaviour
+
+
+def test_asking_and_telling(study):
+    pulls = study.ask(6)
+    assert [pull.arm for pull in pulls[:5]] == list(MEANS)
+    assert len({pull.id for pull in pulls}) == 6
+    told = study.tell(pulls[0], 0.25)
+    assert told == Told(pulls[0].id, "a", 0.25, "told", False)
+    assert study.tell(pulls[0].id, 0.25).outcome == "repeated"
+    assert study.tell(arm="b", reward=1).outcome == "elsewhere"
+    assert study.tell_many([]) == []
+    outcomes = [one.outcome for one in study.tell_many([(pulls[1], 1.0), sx.Reward(1.0, arm="c")])]
+    assert outcomes == ["told", "elsewhere"]
+    kinds = [event["event"] for event in study.events()]
+    assert kinds == ["asked"] * 6 + ["told", "elsewhere", "told", "elsewhere"]
+    assert [event["seq"] for event in study.events()] == list(range(1, 11))
+    assert study.events(after=8) == study.events()[8:]
+    assert study.events(after=1, limit=2) == study.events()[1:3]
+    assert list(study.each_event()) == study.events()
+    assert study.head == 10
+    assert study.status()["pending"] == 4
+    assert study.verify()
+
+
+def test_keys(studies, study):
+    pulls = study.ask(2, key="week 3")
+    assert study.ask(2, key="week 3") == pulls
+    assert study.tell(arm="a", reward=1.0, key="r").outcome == "elsewhere"
+    assert study.tell(arm="a", reward=1.0, key="r").outcome == "repeated"
+    for _ in range(2):
+        study.note("spring", key="n")
+        study.extend(0.05, key="e")
+    assert study.head == 5
+    made = studies.create("other", star(), key="c")
+    assert studies.create("other", star(), key="c").created == made.created
+    with pytest.raises(sx.ConflictError, match="the key 'week 3' was used for another request"):
+        study.ask(3, key="week 3")
+
+
+def test_expiry(study, clock):
+    pulls = study.ask(2)
+    clock.now += 61
+    assert study.status()["overdue"] == 2
+    study.ask()
+    status = study.status()
+    assert (status["expired"], status["pending"], status["overdue"]) == (2, 1, 0)
+    assert study.tell(pulls[0], 0.5).outcome == "late"
+
+
+def test_stopping_and_extending(studies, study):
+    assert study.answer_in_words == "No answer yet."
+    drive(study, 2000)
+    answer = study.answer
+    assert study.stopped
+    assert studies.open("mix").answer == answer
+    assert set(answer["mix"]) == {"a", "d"}
+    assert study.answer_in_words.startswith("The answer, wrong with probability at most 0.1: ")
+    assert study.status()["state"] == "stopped"
+    assert study.status()["to_go"] == 0
+    assert studies.list()[0]["answer"] == answer
+    with pytest.raises(sx.StoppedError, match=r"gives no more pulls\. The answer"):
+        study.ask()
+    study.extend(1e-9)
+    assert not study.stopped
+    assert study.ask()
+    assert study.verify()
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda study: study.tell("x-1-0000", 1.0), sx.PullError, "belongs to another study"),
+        (lambda study: study.tell("x", 1.0), sx.PullError, "is not the id of a pull"),
+        (lambda study: study.tell(reward=1.0), sx.PullError, "name the pull, or the arm"),
+        (lambda study: study.tell(arm="q", reward=1.0), sx.SettingError, "there is no arm 'q'"),
+        (lambda study: study.tell(arm="a", reward=float("nan")), sx.RewardError, "finite"),
+        (lambda study: study.ask(0), sx.SettingError, "n"),
+        (lambda study: study.extend(0.5), sx.SettingError, "a smaller delta: it has 0.1, got 0.5"),
+        (lambda study: study.extend(2.0), sx.ProblemError, "between 0 and 1"),
+        (lambda study: study.tell_many([("x", 1.0)] * 100_001), sx.TooLargeError, "at most"),
+        (lambda study: study.export("x.xml"), sx.SettingError, "the ending says"),
+        (lambda study: study.import_csv("none.csv"), sx.SettingError, "none.csv: cannot read it"),
+    ],
+)
+def test_refusals(study, call, kind, words):
+    with pytest.raises(kind, match=words):
+        call(study)
+    assert study.head == 0
+
+
+def test_unknown_and_taken_names(studies):
+    studies.create("mix", star())
+    with pytest.raises(sx.UnknownStudyError, match="there is no study 'none'"):
+        studies.open("none")
+    with pytest.raises(sx.ConflictError, match="there is a study 'mix'"):
+        studies.create("mix", star())
+    with pytest.raises(sx.SettingError, match="a study's name is one line"):
+        studies.create(" mix", star())
+
+
+def test_which_reward_is_wrong(study):
+    one, two = study.ask(2)
+    with pytest.raises(sx.ConflictError, match=r"^reward 3: .* Nothing was recorded") as caught:
+        study.tell_many([(one, 1.0), (two, 2.0), (one, 3.0)])
+    assert caught.value.place == Place(row=2)
+    with pytest.raises(sx.SettingError, match=r"^there is no arm 'q'") as caught:
+        study.tell(arm="q", reward=1.0)
+    assert caught.value.place == Place(row=0)
+    assert study.head == 2
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_which_line_is_wrong(study, tmp_path, rows):
+    file = tmp_path / "week.csv"
+    good = "arm,reward\n\n" + "a,1.5\n" * rows
+    file.write_text(good)
+    assert [one.outcome for one in study.import_csv(file)] == ["elsewhere"] * rows
+    # The first and the last row.
+    for text, line in (
+        (good.replace("a,1.5", "q,1.5", 1), 3),
+        (good.removesuffix("a,1.5\n") + "q,1", rows + 2),
+    ):
+        file.write_text(text)
+        with pytest.raises(sx.SettingError) as caught:
+            study.import_csv(file)
+        assert str(caught.value).startswith(f"{file}, line {line}: there is no arm 'q'; arms: a, ")
+        assert caught.value.place == Place(str(file), line)
+    file.write_text(good + "a,much\n")
+    with pytest.raises(sx.SettingError, match="the reward 'much' is not a number") as caught:
+        study.import_csv(file)
+    assert caught.value.place == Place(str(file), rows + 3, "reward")
+    assert study.head == rows
+
+
+def test_export(study, tmp_path):
+    drive(study, 3)
+    study.ask()
+    study.export(tmp_path / "study.json")
+    written = json.loads((tmp_path / "study.json").read_text())
+    assert written["study"] == {**study.about, "answer": study.answer}
+    assert [pull["outcome"] for pull in written["pulls"]] == ["told"] * 15 + ["pending"]
+    study.export(tmp_path / "study.csv")
+    assert len((tmp_path / "study.csv").read_text().splitlines()) == 17
+
+
+def test_what_was_fixed(studies):
+    made = studies.create("fixed", star(delta=0.1), "uniform", seed=3, expire_after=None)
+    assert (made.name, made.seed, made.expire_after) == ("fixed", 3, float("inf"))
+    assert made.created == 1_000_000.0
+    assert made.problem == star(delta=0.1)
+    assert made.about == studies.open("fixed").about
+    assert made.about["problem"] == made.problem.to_text()
+    assert "fixed" in repr(made)
+    with made as same:
+        assert same is made
+    assert made.ask()  # closed, it opens again
