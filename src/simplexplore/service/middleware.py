@@ -63,7 +63,7 @@ class Gate:
                 headers["X-Request-ID"] = scope["request_id"]
             await send(message)
 
-        self._metrics.in_progress += 1
+        self._metrics.in_progress.inc()
         try:
             refusal = _refusal(scope)
             if refusal is not None:
@@ -76,7 +76,7 @@ class Gate:
                 raise
             await problem_response(failure(scope["request_id"]))(scope, receive, sending)
         finally:
-            self._metrics.in_progress -= 1
+            self._metrics.in_progress.dec()
             self._note(scope, status, time.perf_counter() - started)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
