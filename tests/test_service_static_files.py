@@ -20,13 +20,14 @@ def test_a_page_finds_all_files(client, page, root):
     """Modules import modules: from every page, and below a proxy's path, all of them are found."""
     answer = client.get(page)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    named = re.findall(r'<(script|link rel="\w+") (?:src|href)="([^"]+)"', answer.text)
+    addresses = [(kind, urljoin(root + page, one)) for kind, one in named]
+    left = [address for kind, address in addresses if "preload" not in kind]
+    assert len(left) == 3
     found = {}
-    left = [
-        urljoin(root + page, one) for one in re.findall(r'(?:src|href)="([^"#]+)"', answer.text)
-    ]
     for address in left:
         name = address.removeprefix(f"{root}/assets/")
-        if name != address and name not in found:
+        if name not in found:
             file = found[name] = client.get(address.removeprefix(root))
             assert file.headers["content-type"] == MEDIA_TYPES[name.partition(".")[2]]
             imported = re.findall(r'^import .* from "([^"]+)";$', file.text, re.MULTILINE)
@@ -34,6 +35,9 @@ def test_a_page_finds_all_files(client, page, root):
     there = {one.name: one for one in (files("simplexplore.service") / "dashboard").iterdir()}
     assert {*found} == {*there} - {"index.html"}
     assert all(found[name].content == there[name].read_bytes() for name in found)
+    # All modules are fetched at once, and not one after the other.
+    preloaded = {address for kind, address in addresses if "preload" in kind}
+    assert preloaded == {f"{root}/assets/{name}" for name in found if name.endswith(".js")}
 
 
 def test_modules_import_in_one_direction(client):

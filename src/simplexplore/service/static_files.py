@@ -27,8 +27,12 @@ class _StaticFiles:
         self._found: dict[str, tuple[bytes, str, str]] = {}
         for file in (files(__package__) / "dashboard").iterdir():
             self._add(file.name, file.read_bytes())
+        # All modules are fetched at once: a browser finds out what one imports only after it came.
+        names = sorted(name for name in self._found if name.endswith(".js"))
+        links = "".join(f'  <link rel="modulepreload" href="./assets/{name}">\n' for name in names)
+        page = self._found["index.html"][0].replace(b"</head>", links.encode() + b"</head>")
+        self._add("index.html", page)
         # Addresses are relative, since a proxy may serve us below a path; this is one level down.
-        page, _, _ = self._found["index.html"]
         self._add("study.html", page.replace(b'"./', b'"../'))
 
     def _add(self, name: str, content: bytes) -> None:
