@@ -81,6 +81,24 @@ def service(sqlite_url):
 
 
 @pytest.fixture
+def client(sqlite_url):
+    """A service without tokens, as one uses it on one's own machine."""
+    from service_client import serving
+
+    with serving(sqlite_url) as client:
+        yield client
+
+
+@pytest.fixture
+def study(client):
+    """The path of a study in that service."""
+    from service_client import STAR
+
+    assert client.post("/v1/studies", json={"name": "mix", "problem": STAR}).status_code == 201
+    return "/v1/studies/mix"
+
+
+@pytest.fixture
 def problem_file(tmp_path):
     """Write a problem file, and say where."""
 

@@ -28,7 +28,7 @@ def test_no_request_makes_the_service_fail(sqlite_url):
     seen = set()
     with Thread(sqlite_url) as running:
         schema = schemathesis.openapi.from_url(f"{running.url}/v1/openapi.json")
-        # A stream has no end; test_service.py tests it.
+        # A stream has no end; test_service_events.py tests it.
         operations = [one.ok() for one in schema.get_all_operations()]
         operations = [one for one in operations if not one.path.endswith("/events")]
         assert len(operations) == 14

@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 
 from simplexplore.errors import AccessError
 
-from .open_studies import Desk
-from .tokens import NOBODY, Doorkeeper, Token
+from .tokens import NOBODY, Token, TokenCache
+from .worker_threads import WorkerThreads
 
 _bearer = HTTPBearer(auto_error=False, description="A token that 'simplexplore token' made.")
 
@@ -44,12 +44,12 @@ def needs(role: str) -> Callable[[Request, Credentials], Awaitable[Token]]:
 
 async def identify(request: Request, text: str | None) -> Token:
     """Whose token it is."""
-    desk: Desk = request.app.state.desk
-    doorkeeper: Doorkeeper = request.app.state.doorkeeper
+    threads: WorkerThreads = request.app.state.threads
+    tokens: TokenCache = request.app.state.tokens
     if text is None:
-        is_open = doorkeeper.remembers_open()
+        is_open = tokens.remembers_open()
         if is_open is None:
-            is_open = await desk.run(doorkeeper.is_open)
+            is_open = await threads.run(tokens.is_open)
         if not is_open:
             raise _unknown("this service wants a token: send the header Authorization: Bearer ...")
         if not _LOCAL.fullmatch(request.headers.get("host", "")):
@@ -65,11 +65,11 @@ async def identify(request: Request, text: str | None) -> Token:
                 "token with 'simplexplore token create'.",
             )
         return NOBODY
-    remembered = doorkeeper.remembered(text)
+    remembered = tokens.remembered(text)
     if remembered is not None:
         return remembered
     try:
-        return await desk.run(lambda: doorkeeper.look_up(text))
+        return await threads.run(lambda: tokens.look_up(text))
     except AccessError as error:
         raise _unknown(str(error)) from None
 

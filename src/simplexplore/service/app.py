@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from starlette.responses import Response
 
 from simplexplore import __version__
-from simplexplore.errors import SimplexploreError
 from simplexplore.study.store import Store
-from simplexplore.study.study import Study
 
-from . import models
-from .access import needs
-from .api import Json, api
-from .error_documents import answer_errors
-from .metrics import CONTENT_TYPE, Metrics
-from .middleware import Gate
-from .open_studies import Desk
-from .static_files import pages
-from .tokens import Doorkeeper
+from . import api, models, monitoring, static_files
+from .error_documents import add_error_handlers
+from .metrics import Metrics
+from .middleware import RequestMiddleware
+from .open_studies import OpenStudies
+from .tokens import TokenCache
+from .worker_threads import WorkerThreads
 
 
 def make_app(store: str | os.PathLike[str] | Store) -> FastAPI:
@@ -32,9 +29,11 @@ def make_app(store: str | os.PathLike[str] | Store) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.desk = Desk(opened)
+        app.state.threads = WorkerThreads()
+        app.state.studies = OpenStudies(opened, app.state.threads)
         yield
-        app.state.desk.close()
+        app.state.studies.closing.set()
+        app.state.threads.close()
         opened.close()
 
     app = FastAPI(
@@ -48,46 +47,21 @@ def make_app(store: str | os.PathLike[str] | Store) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.store_name = opened.name
-    app.state.doorkeeper = Doorkeeper(opened)
+    app.state.tokens = TokenCache(opened)
     app.state.metrics = Metrics()
-    app.add_middleware(Gate, metrics=app.state.metrics)
-    answer_errors(app)
-    app.include_router(api)
-    app.include_router(pages)
-
-    @app.get("/health", include_in_schema=False)
-    async def health() -> Response:
-        """Whether the service works, its store included. Open to everybody."""
-        desk: Desk = app.state.desk
-        try:
-            await desk.run(_glimpse)
-        except SimplexploreError:
-            return Json({"status": "the store cannot be reached"}, 503)
-        return Json({"status": "ok", "version": __version__})
-
-    def _glimpse() -> None:
-        with opened.reading() as connection:
-            connection.exec_driver_sql("SELECT 1")
-
-    @app.get("/metrics", include_in_schema=False, dependencies=[Depends(needs("read"))])
-    async def metrics() -> Response:
-        """Counts for Prometheus."""
-        desk: Desk = app.state.desk
-        text = app.state.metrics.text(await desk.run(lambda: Study.list(opened)))
-        return Response(text, media_type=CONTENT_TYPE)
-
-    def openapi() -> dict[str, object]:
-        if app.openapi_schema is None:
-            document = get_openapi(
-                title=app.title,
-                version=app.version,
-                description=app.description,
-                routes=app.routes,
-            )
-            schemas = document["components"]["schemas"]
-            schemas["Problem"] = models.Problem.model_json_schema()
-            app.openapi_schema = document
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]
+    app.add_middleware(RequestMiddleware, metrics=app.state.metrics)
+    add_error_handlers(app)
+    for part in (api, static_files, monitoring):
+        app.include_router(part.router)
+    app.openapi = partial(_openapi, app)  # type: ignore[method-assign]
     return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        document["components"]["schemas"]["Problem"] = models.Problem.model_json_schema()
+        app.openapi_schema = document
+    return app.openapi_schema

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -17,14 +18,14 @@ from simplexplore.protocol import PROBLEM_TYPE, to_problem
 from simplexplore.report.json_text import to_json
 
 
-def answer_errors(app: FastAPI) -> None:
+def add_error_handlers(app: FastAPI) -> None:
     """Let an application answer what a request can cause with a problem document."""
     app.add_exception_handler(SimplexploreError, _ours)
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _of_request)
 
 
-def problem_response(
+def error_response(
     document: Mapping[str, Any], headers: Mapping[str, str] | None = None
 ) -> Response:
     """A response that carries a problem document."""
@@ -43,26 +44,35 @@ class FileError(ProblemError):
 async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, SimplexploreError)
     if isinstance(error, FileError):
-        return problem_response(to_problem(error.error) | {"line": error.line})
+        return error_response(to_problem(error.error) | {"line": error.line})
     document = to_problem(error)
     # Where the store is concerns only those who run the service.
     document["detail"] = document["detail"].replace(request.app.state.store_name, "the store")
     headers = {"Retry-After": "1"} if document["status"] == 503 else None
-    return problem_response(document, headers)
+    return error_response(document, headers)
 
 
 async def _of_http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem_response(http_problem(error.status_code, error.detail), error.headers)
+    return error_response(http_error(error.status_code, error.detail), error.headers)
 
 
-def http_problem(status: int, detail: str) -> dict[str, Any]:
+def http_error(status: int, detail: str) -> dict[str, Any]:
     """An error that HTTP itself has a name for."""
     if status == 413:
         return to_problem(TooLargeError(detail))
     name = "urn:simplexplore:access" if status in (401, 403) else "about:blank"
     title = HTTPStatus(status).phrase
     return {"type": name, "title": title, "status": status, "detail": detail}
+
+
+@contextlib.contextmanager
+def naming_lines(text: str) -> Iterator[None]:
+    """Let errors of a problem file say which line of it they are about."""
+    try:
+        yield
+    except (ProblemError, MeansError) as error:
+        raise FileError(error, text) from None
 
 
 async def _of_request(_: Request, error: Exception) -> Response:
@@ -72,7 +82,7 @@ async def _of_request(_: Request, error: Exception) -> Response:
         {"where": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()
     ][:20]
     detail = "; ".join(f"{one['where']}: {one['message']}" for one in found)
-    return problem_response(
+    return error_response(
         {
             "type": "urn:simplexplore:setting",
             "title": "the request does not fit the interface",
@@ -83,7 +93,7 @@ async def _of_request(_: Request, error: Exception) -> Response:
     )
 
 
-def failure(request: str) -> dict[str, Any]:
+def internal_error(request: str) -> dict[str, Any]:
     """The program failed: no detail of it leaves the machine."""
     return {
         "type": "urn:simplexplore:service",

@@ -14,12 +14,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simplexplore.protocol import MAX_BODY
 
-from .error_documents import failure, http_problem, problem_response
+from .error_documents import error_response, http_error, internal_error
 from .logs import log, log_failure
 from .metrics import Metrics
 
 # Seconds for a request's body to arrive.
-BODY_PATIENCE = 20.0
+BODY_TIMEOUT = 20.0
 
 # Nothing of another origin is loaded, and no script or style that stands in a page.
 _HEADERS = {
@@ -33,7 +33,7 @@ _HEADERS = {
 }
 
 
-class Gate:
+class RequestMiddleware:
     """The outermost layer of the application."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -63,20 +63,20 @@ class Gate:
                 headers["X-Request-ID"] = scope["request_id"]
             await send(message)
 
-        self._metrics.in_progress += 1
+        self._metrics.in_progress.inc()
         try:
             refusal = _refusal(scope)
             if refusal is not None:
-                await problem_response(refusal, {"Connection": "close"})(scope, receive, sending)
+                await error_response(refusal, {"Connection": "close"})(scope, receive, sending)
             else:
                 await self._app(scope, _Body(receive), sending)
         except Exception as error:
             log_failure(error, scope["request_id"])
             if status:  # half an answer is out
                 raise
-            await problem_response(failure(scope["request_id"]))(scope, receive, sending)
+            await error_response(internal_error(scope["request_id"]))(scope, receive, sending)
         finally:
-            self._metrics.in_progress -= 1
+            self._metrics.in_progress.dec()
             self._note(scope, status, time.perf_counter() - started)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
@@ -99,12 +99,12 @@ def _refusal(scope: Scope) -> dict[str, Any] | None:
     headers = dict(scope["headers"])
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or int(length[:20]) > MAX_BODY:
-        return http_problem(413, _TOO_LARGE)
+        return http_error(413, _TOO_LARGE)
     if scope["method"] == "POST" and (length != b"0" or b"transfer-encoding" in headers):
         # A page of another site can make a browser send other types, but not this one.
         kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != b"application/json":
-            return http_problem(415, "send JSON, with the header Content-Type: application/json.")
+            return http_error(415, "send JSON, with the header Content-Type: application/json.")
     return None
 
 
@@ -117,7 +117,7 @@ class _Body:
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._read = 0
-        self._until = time.monotonic() + BODY_PATIENCE
+        self._until = time.monotonic() + BODY_TIMEOUT
         self._complete = False
 
     async def __call__(self) -> Message:
@@ -127,7 +127,7 @@ class _Body:
             message = await asyncio.wait_for(self._receive(), self._until - time.monotonic())
         except TimeoutError:
             raise HTTPException(
-                408, f"the body did not arrive within {BODY_PATIENCE:g} s.", {"Connection": "close"}
+                408, f"the body did not arrive within {BODY_TIMEOUT:g} s.", {"Connection": "close"}
             ) from None
         self._read += len(message.get("body", b""))
         if self._read > MAX_BODY:

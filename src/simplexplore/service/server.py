@@ -20,15 +20,15 @@ from simplexplore.study.store import Store
 
 from .app import make_app
 from .logs import log, log_to_stderr
-from .tokens import Doorkeeper
+from .tokens import TokenCache
 
 # Seconds for the head of a request to arrive, and for an idle connection to be kept.
-_HEAD_PATIENCE = 20.0
+_HEAD_TIMEOUT = 20.0
 _IDLE = 60
 
 # Seconds after which a thread that computes lets another one run. Python's own 5 ms are long
 # against a request: answers that are ready would wait for them several times.
-_TURN = 0.0005
+_SWITCH_INTERVAL = 0.0005
 
 # Seconds that requests under way have left when the server is told to stop.
 _GRACE = 20
@@ -37,13 +37,13 @@ _GRACE = 20
 def serve(url: str, host: str, port: int, announce: Callable[[str], None]) -> None:
     """Serve a store until a signal ends it; `announce` gets the address once it is open."""
     store = Store(url)
-    if not is_loopback(host) and Doorkeeper(store).is_open():
+    if not is_loopback(host) and TokenCache(store).is_open():
         raise SettingError(
             f"--host {host}: other machines could reach the service, and its store has no tokens. "
             "Make one first with 'simplexplore token create', or serve 127.0.0.1 only."
         )
     listener = _listen(host, port)
-    sys.setswitchinterval(_TURN)
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     log_to_stderr()
     app = make_app(store)
     config = uvicorn.Config(
@@ -115,9 +115,9 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         log("stopping", signal=sig)
-        desk = getattr(self._app.state, "desk", None)  # None if it has not begun yet
-        if desk is not None:
-            desk.closing.set()
+        studies = getattr(self._app.state, "studies", None)  # None if it has not begun yet
+        if studies is not None:
+            studies.closing.set()
         super().handle_exit(sig, frame)
 
 
@@ -142,7 +142,7 @@ class _Protocol(H11Protocol):
         if self._is_busy():
             self._stop_watching()
         elif self._alarm is None:
-            self._alarm = self.loop.call_later(_HEAD_PATIENCE, self._hang_up)
+            self._alarm = self.loop.call_later(_HEAD_TIMEOUT, self._hang_up)
 
     def _stop_watching(self) -> None:
         if self._alarm is not None:

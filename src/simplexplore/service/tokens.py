@@ -89,7 +89,7 @@ def revoke_token(store: Store, identity: str) -> Token:
     return token
 
 
-class Doorkeeper:
+class TokenCache:
     """Looks tokens up in a store, and remembers for a moment what it saw."""
 
     def __init__(self, store: Store) -> None:

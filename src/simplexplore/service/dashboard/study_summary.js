@@ -1,0 +1,34 @@
+// A study in two sentences and a few figures.
+import { el } from "./dom.js";
+import { number, percent } from "./numbers.js";
+
+export function inWords(status) {
+  if (status.answer) {
+    return [status.answer_in_words,
+      (status.epsilon ? `It earns at most ${number(status.epsilon)} less than the best mix. ` : "") +
+      `Found with ${number(status.answer.rewards)} rewards` +
+      (status.proven ? "." : ", by a rule of thumb: nothing is proven of this threshold.")];
+  }
+  if (!status.policy) return ["No answer yet: some arms have no reward.", "Every arm is played first."];
+  const [low, high] = status.value_interval;
+  const value = low === null || high === null ? "" : `, between ${number(low)} and ${number(high)} with confidence ${number(1 - status.delta)}`;
+  const left = status.to_go === null
+    ? "The best mixes tie at the means seen so far: no telling how many samples to go."
+    : `${percent(status.progress)} of the evidence needed; about ${number(status.to_go)} samples to go if the means are as they look.`;
+  const kind = status.epsilon ? "Good mix" : "Best mix";
+  return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left}`];
+}
+
+export function figures(status) {
+  const pairs = [
+    ["Evidence", percent(status.answer ? 1 : status.progress)],
+    ["Samples to go", status.answer ? "0" : number(status.to_go)],
+    ["Rewards", number(status.rewards)],
+    ["Pending pulls", number(status.pending)],
+    ["Given up", number(status.expired)],
+    ["Allowed error", number(status.delta)],
+    ...(status.epsilon ? [["Allowed loss", number(status.epsilon)]] : []),
+  ];
+  return el("dl", { class: "figures" }, ...pairs.map(([name, value]) =>
+    el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}

@@ -1,0 +1,40 @@
+"""What machines that watch over the service ask for: whether it works, and what it counts."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from simplexplore import __version__
+from simplexplore.errors import SimplexploreError
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
+
+from .dependencies import Reader, Studies, Threads
+from .metrics import CONTENT_TYPE, Metrics
+from .responses import JsonResponse
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/health")
+async def health(threads: Threads, studies: Studies) -> Response:
+    """Whether the service works, its store included. Open to everybody."""
+    try:
+        await threads.run(lambda: _reach(studies.store))
+    except SimplexploreError:
+        return JsonResponse({"status": "the store cannot be reached"}, 503)
+    return JsonResponse({"status": "ok", "version": __version__})
+
+
+def _reach(store: Store) -> None:
+    with store.reading() as connection:
+        connection.exec_driver_sql("SELECT 1")
+
+
+@router.get("/metrics")
+async def metrics(request: Request, threads: Threads, studies: Studies, _token: Reader) -> Response:
+    """Counts for Prometheus."""
+    counted: Metrics = request.app.state.metrics
+    text = counted.text(await threads.run(lambda: Study.list(studies.store)))
+    return Response(text, media_type=CONTENT_TYPE)

@@ -1,0 +1,22 @@
+"""Answers as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+from simplexplore.report.json_text import to_json
+
+
+class JsonResponse(Response):
+    """JSON in which an infinite number is 1e999, as on the command line."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        try:
+            return json.dumps(content, allow_nan=False).encode()
+        except ValueError:
+            return to_json(content).encode()

@@ -1,0 +1,49 @@
+"""A service in this process, and what tests want to know of its answers."""
+
+import contextlib
+import http.client
+import json
+import re
+
+from starlette.testclient import TestClient
+
+from simplexplore.service.app import make_app
+from workers import star
+
+STAR = star(delta=0.1).to_text()
+
+
+@contextlib.contextmanager
+def serving(store):
+    """A client of a service over a store, without a socket between them."""
+    with TestClient(make_app(store), base_url="http://localhost") as client:
+        yield client
+
+
+def refused(response, status, kind, words):
+    """Check that a response is a problem document of a certain kind."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    document = response.json()
+    assert document["type"] == (kind if ":" in kind else f"urn:simplexplore:{kind}")
+    assert document["status"] == status
+    assert re.search(words, document["detail"]), document["detail"]
+    return document
+
+
+def watch(port, path, count, headers=None):
+    """The first events of a stream."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", path, headers=headers or {})
+    response = connection.getresponse()
+    assert response.headers["content-type"].startswith("text/event-stream")
+    found = []
+    while len(found) < count:
+        line = response.readline()
+        if not line:
+            break
+        if line.startswith(b"data: "):
+            found.append(json.loads(line[6:]))
+    response.close()
+    connection.close()
+    return found

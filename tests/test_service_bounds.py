@@ -1,0 +1,49 @@
+"""A problem file over HTTP: how hard it is, and what is wrong at which line."""
+
+import re
+
+import pytest
+
+import simplexplore as sx
+from service_client import STAR
+from workers import star
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("a + b <= 0.5", "a + z <= 0.5", 11, "unknown arm 'z'"),
+        ("delta = 0.1", "delta = 7", 3, "strictly between 0 and 1"),
+        ("delta = 0.1", "delta = ", 3, "not valid TOML"),
+        ('"gaussian"', '"gausian"', 7, "did you mean 'gaussian'"),
+        ("sigma = 1", "sgma = 1", 8, "did you mean 'sigma'"),
+        ("a + b <= 0.5", "a + b >= 2", 11, "cannot hold"),
+    ],
+)
+def test_errors_at_the_line(client, old, new, line, words):
+    text = STAR.replace(old, new)
+    text = (
+        text if "means" in text else text.replace("scenario", "means = [1, 2, 3, 4, 5]\nscenario")
+    )
+    assert text != STAR
+    line = next(
+        i for i, one in enumerate(text.splitlines(), 1) if new.split()[0] in one and new in one
+    )
+    for path, body in (("/v1/bound", {}), ("/v1/studies", {"name": "wrong"})):
+        answer = client.post(path, json={"problem": text, **body})
+        assert re.search(words, answer.json()["detail"])
+        assert (answer.status_code, answer.json()["line"]) == (422, line)
+
+
+def test_bound_before_a_study(client):
+    known = star(delta=0.1, means=[1.0, 0.5, 0.4, 0.95, 0.8])
+    answer = client.post("/v1/bound", json={"problem": known.to_text()}).json()
+    bound = sx.lower_bound(known)
+    assert answer["bound"]["policy"] == bound.policy.tolist()
+    assert answer["bound"]["scenarios"]["anytime"]["lower_bound"] == bound.samples
+    assert answer["headline"].startswith(f"At least {bound.samples:.4g} samples")
+    unknown = client.post("/v1/bound", json={"problem": STAR}).json()
+    assert unknown["bound"] is None
+    assert "gives no means" in unknown["headline"]
+    tied = client.post("/v1/bound", json={"problem": STAR, "means": [1.0] * 5}).json()
+    assert tied["bound"]["scenarios"]["anytime"]["lower_bound"] == float("inf")

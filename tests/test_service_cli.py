@@ -1,0 +1,115 @@
+"""The server as a program, and the commands of tokens."""
+
+import json
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import uvicorn
+from typer.testing import CliRunner
+
+import simplexplore as sx
+from servers import Process
+from service_client import watch
+from simplexplore.cli import app as cli
+from simplexplore.service import server
+from simplexplore.service.app import make_app
+from workers import star
+
+
+def test_the_end_is_quiet(tmp_path):
+    """Told to stop, a server finishes what it is doing and lets its watchers go."""
+    sx.Study.create(tmp_path / "s.db", "mix", star())
+    with Process(tmp_path / "s.db", tmp_path / "log") as running:
+        watcher = threading.Thread(target=lambda: watch(running.port, "/v1/studies/mix/events", 99))
+        watcher.start()
+        time.sleep(1)
+        started = time.monotonic()
+        running.stop()
+        assert time.monotonic() - started < 15
+        watcher.join(10)
+        assert not watcher.is_alive()
+        events = [json.loads(line)["event"] for line in running.log().splitlines()]
+        assert events[0] == "ready"
+        assert "stopping" in events
+        assert "failed" not in events
+
+
+def test_told_to_stop_before_it_has_begun(sqlite_url):
+    app = make_app(sqlite_url)
+    early = server._Server(uvicorn.Config(app), app, lambda: None)
+    early.handle_exit(signal.SIGTERM, None)
+    assert early.should_exit
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def test_tokens_from_the_command_line(tmp_path):
+    store = tmp_path / "s.db"
+    made = run("token", "create", "--role", "run", "--note", "kitchen", "--store", store, "--json")
+    made = json.loads(made.stdout)
+    plain = run("token", "create", "--store", store)
+    assert re.fullmatch(r"sx_[0-9a-f]{8}_[\w-]{43}\n", plain.stdout)
+    assert "cannot be shown again" in plain.stderr
+    listed = json.loads(run("token", "list", "--store", store, "--json").stdout)["tokens"]
+    assert {(one["role"], one["note"]) for one in listed} == {("run", "kitchen"), ("read", "")}
+    shown = run("token", "list", "--store", store).stdout
+    assert made["id"] in shown
+    assert made["token"].split("_", 2)[2] not in shown
+    revoked = run("token", "revoke", made["id"], "--store", store)
+    assert revoked.stdout == f"Token {made['id']} (run) is revoked.\n"
+    assert f"{made['id']}  run" in run("token", "list", "--store", store).stdout
+    assert "(revoked)" in run("token", "list", "--store", store).stdout
+
+
+def test_mistakes_on_the_command_line(tmp_path):
+    store = tmp_path / "s.db"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken = listener.getsockname()[1]
+        for arguments, words in (
+            (("serve", "--store", store, "--host", "0.0.0.0"), "its store has no tokens"),
+            (("serve", "--store", store, "--port", taken), "Address already in use"),
+            (("serve", "--store", store, "--host", "nowhere.invalid"), "has no tokens"),
+            (("serve", "--store", tmp_path / "no" / "s.db"), "there is no folder"),
+            (("token", "create", "--role", "boss", "--store", store), "unknown role 'boss'"),
+            (("token", "create", "--note", "a\nb", "--store", store), "note is one line"),
+            (("token", "revoke", "12345678", "--store", store), "there is no token '12345678'"),
+            (("token", "list", "--store", tmp_path / "none.db"), "there is no file"),
+        ):
+            result = run(*arguments)
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert re.search(words, result.stderr), result.stderr
+    assert "whoever is on this machine" in run("token", "list", "--store", store).stdout
+
+
+def test_a_missing_extra(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "simplexplore.service.server")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = run("serve", "--store", tmp_path / "s.db")
+    assert result.exit_code == 2
+    assert (
+        "the service needs the package 'uvicorn'; install 'simplexplore[service]'" in result.stderr
+    )
+
+
+def test_the_sample_study(tmp_path, monkeypatch):
+    """What `make serve` shows."""
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "examples")
+    import dashboard
+
+    process, url = dashboard.start(str(tmp_path / "s.db"))
+    try:
+        dashboard.work(url, pause=0.0, rounds=2)
+        dashboard.work(url, pause=0.0, rounds=1)  # goes on where it was
+        with sx.connect(url) as service:
+            assert service.open("tastings").status()["rewards"] == 9
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()

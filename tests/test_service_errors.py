@@ -1,0 +1,69 @@
+"""What the service refuses, and how it fails."""
+
+import logging
+
+import simplexplore as sx
+from service_client import refused, serving
+from simplexplore.service import error_documents, logs
+
+
+def test_what_does_not_fit(client, study):
+    for body, where in (
+        ({"rewards": [{"reward": "1", "pull": "x"}]}, r"body\.rewards\.0\.reward"),
+        ({"rewards": [{"reward": 1, "pul": "x"}]}, r"body\.rewards\.0\.pul"),
+        ({"rewards": [{"reward": True, "pull": "x"}]}, r"body\.rewards\.0\.reward"),
+        ({"rewards": [{"reward": 1, "arm": "a\0"}]}, "NUL"),
+        ({}, r"body\.rewards: Field required"),
+        ([], "body"),
+    ):
+        refused(client.post(f"{study}/rewards", json=body), 422, "setting", where)
+    for text, status in ((b"{", 422), (b'"\xff"', 400), (b"\xff", 400)):
+        headers = {"Content-Type": "application/json"}
+        assert client.post(f"{study}/rewards", content=text, headers=headers).status_code == status
+    nan = client.post(
+        f"{study}/rewards",
+        content='{"rewards": [{"arm": "a", "reward": NaN}]}',
+        headers={"Content-Type": "application/json"},
+    )
+    refused(nan, 422, "reward", "finite numbers; got nan")
+    refused(client.post(f"{study}/pulls", json={"n": 10_001}), 422, "setting", "less than or equal")
+    two = {"rewards": [{"arm": "a", "reward": 1.0}, {"arm": "q", "reward": 1.0}]}
+    refused(client.post(f"{study}/rewards", json=two), 422, "setting", "reward 2: there is no arm")
+    assert client.get(f"{study}/journal").json()["events"] == []
+    refused(client.get("/nothing"), 404, "about:blank", "Not Found")
+    refused(client.delete(study), 405, "about:blank", "Method Not Allowed")
+
+
+def test_a_program_that_fails_says_nothing_of_itself(client, monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("secret reason")
+
+    monkeypatch.setattr(sx.Study, "list", staticmethod(fail))
+    with caplog.at_level(logging.INFO, logs.LOGGER.name):
+        answer = client.get("/v1/studies")
+    refused(answer, 500, "service", "its log says why")
+    assert "secret reason" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "secret reason" in caplog.text
+
+
+def test_a_store_that_is_gone(tmp_path):
+    path = tmp_path / "gone.db"
+    with serving(path) as client:
+        assert client.get("/health").json()["status"] == "ok"
+        client.app.state.studies.store.close()
+        for file in tmp_path.iterdir():
+            file.unlink()
+        path.mkdir()
+        answer = client.get("/v1/studies")
+        refused(answer, 503, "store", "the store")
+        assert answer.headers["retry-after"]
+        assert client.get("/health").status_code == 503
+
+
+def test_lines_of_files():
+    text = '[constraints]\n"The Net" = "a <= 1"\nb = "a >= 0"\n'
+    assert error_documents.line_of(text, "x: constraint 'The Net': what") == 2
+    assert error_documents.line_of(text, "x, line 7: what") == 7
+    assert error_documents.line_of(text, "cannot hold:\n  b: a >= 0\nRelax it.") == 3
+    assert error_documents.line_of(text, "nothing of the kind") is None

@@ -1,0 +1,91 @@
+"""Work in threads: given up when it takes too long, and shared where it can be."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+from starlette.exceptions import HTTPException
+
+import simplexplore as sx
+from service_client import refused
+from simplexplore.service import open_studies, worker_threads
+from simplexplore.service.open_studies import OpenStudies
+from simplexplore.service.worker_threads import WorkerThreads
+from simplexplore.study.store import Store
+from workers import star
+
+
+def test_work_that_takes_too_long(client, monkeypatch):
+    monkeypatch.setattr(worker_threads, "TIMEOUT", 0.05)
+    monkeypatch.setattr(sx.Study, "list", staticmethod(lambda _: time.sleep(0.5)))
+    answer = client.get("/v1/studies")
+    refused(answer, 503, "about:blank", "no answer within 0.05 s")
+    assert answer.headers["retry-after"] == "2"
+
+
+def test_work_that_was_given_up_still_counts(monkeypatch):
+    """However often a stuck request is repeated, it takes no more than its share of threads."""
+    monkeypatch.setattr(worker_threads, "TIMEOUT", 0.05)
+    most, running = 0, 0
+    mutex, free = threading.Lock(), threading.Event()
+
+    def stuck():
+        nonlocal most, running
+        with mutex:
+            running += 1
+            most = max(most, running)
+        free.wait(10)
+        with mutex:
+            running -= 1
+
+    async def insist():
+        threads = WorkerThreads()
+        for _ in range(4 * worker_threads.HEAVY):
+            with pytest.raises(HTTPException):
+                await threads.run(stuck, heavy=True)
+        free.set()
+
+    asyncio.run(insist())
+    assert most == worker_threads.HEAVY
+
+
+def test_polls_are_shared(sqlite_url, monkeypatch):
+    """Many watchers of a study cost the store one look at a time."""
+    sx.Study.create(sqlite_url, "mix", star())
+    looks = []
+    plain = OpenStudies._look
+    monkeypatch.setattr(
+        OpenStudies, "_look", lambda self, name: looks.append(1) or plain(self, name)
+    )
+
+    async def many():
+        studies = OpenStudies(Store(sqlite_url), WorkerThreads())
+        return await asyncio.gather(*(studies.poll("mix") for _ in range(50)))
+
+    assert len({one["seq"] for one in asyncio.run(many())}) == 1
+    assert len(looks) == 1
+
+
+def test_one_poll_at_a_time(sqlite_url, monkeypatch):
+    """A slow store is not asked again before it has answered."""
+    monkeypatch.setattr(open_studies, "POLL_INTERVAL", 0.02)
+    looks = []
+
+    def slow(_, name):
+        looks.append(name)
+        time.sleep(0.3)
+        return {}
+
+    monkeypatch.setattr(OpenStudies, "_look", slow)
+
+    async def many():
+        studies = OpenStudies(Store(sqlite_url), WorkerThreads())
+        watchers = []
+        for _ in range(5):
+            watchers.append(asyncio.ensure_future(studies.poll("mix")))
+            await asyncio.sleep(0.03)
+        await asyncio.gather(*watchers)
+
+    asyncio.run(many())
+    assert len(looks) == 1
