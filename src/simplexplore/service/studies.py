@@ -11,6 +11,8 @@ from starlette.responses import Response
 from simplexplore.problem.problem import Problem
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.pulls import Reward
+from simplexplore.study.records import About
+from simplexplore.study.status import Status
 from simplexplore.study.study import Study
 
 from . import models
@@ -62,7 +64,7 @@ async def create(
 ) -> Response:
     """Start a study."""
 
-    def work() -> dict[str, Any]:
+    def work() -> About:
         settings = body.model_dump(exclude={"name", "problem"})
         with naming_lines(body.problem):
             problem = Problem.from_text(body.problem, source="problem")
@@ -117,7 +119,7 @@ def _key_of(reward: models.RewardToTell, key: str | None, number: int) -> str | 
 async def status(studies: Studies, name: Name, _token: Reader) -> Response:
     """Say how far a study is: policy, evidence, samples to go, use of the constraints."""
 
-    def work(study: Study) -> dict[str, Any]:
+    def work(study: Study) -> Status:
         found = study.status() | {"answer_in_words": study.answer_in_words}
         del found["store"]  # where it is concerns only those who run the service
         return found
