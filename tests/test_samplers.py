@@ -585,41 +585,65 @@ def test_unreadable_sampler_files(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("def allocate(a, b, c, d):\n    pass\n", r"mine\.py, line 1: plain '@njit'"),
         (
             "@numba.njit\ndef allocate(a, b, c, d):\n    pass\n",
             r"line 2: plain '@njit', and nothing",
         ),
-        (
-            "@njit\ndef _half(x):\n    return x\n" + HEAD + "    pass\n",
-            r"'_half' must not start with",
-        ),
-        (
-            "@njit\ndef track(x):\n    return x\n" + HEAD + "    pass\n",
-            r"line 2: 'track' is a name of",
-        ),
-        (
-            "MAX_ITERATIONS = 5\n" + HEAD + "    pass\n",
-            r"line 1: 'MAX_ITERATIONS' is a name of ours",
-        ),
         ("LIMIT: float = sqrt(2)\n" + HEAD + "    pass\n", r"name 'sqrt' is not defined; compiled"),
+        ("LIMIT = 1 / 0\n" + HEAD + "    pass\n", r"mine\.py: division by zero"),
+        ("import os\n" + HEAD + "    pass\n", r"line 1: 'os' cannot be imported; compiled files see"),
+        ("from . import x\n" + HEAD + "    pass\n", r"line 1: '\.' cannot be imported"),
     ],
 )
-def test_sampler_files_that_cannot_be_compiled_with_ours(tmp_path, text, message):
+def test_sampler_files_that_cannot_be_compiled(tmp_path, text, message):
     path = tmp_path / "mine.py"
     path.write_text(text)
     with pytest.raises(SettingError, match=message):
         engine_for(paper("exp1"), str(path))
 
 
-def test_sampler_and_threshold_of_ones_own_must_not_share_names(tmp_path):
-    for name, function in (("mine.py", "allocate"), ("rule.py", "reached")):
-        text = f"HALF = 0.5\n@njit\ndef {function}(a, b, c, d):\n    pass\n"
-        (tmp_path / name).write_text(text)
-    with pytest.raises(SettingError, match=r"mine\.py, line 1: 'HALF' is a name of rule\.py"):
-        sx.simulate(
-            paper("exp1"), sampler=str(tmp_path / "mine.py"), threshold=str(tmp_path / "rule.py")
+def test_names_of_ones_own_are_free(tmp_path):
+    # Names of our kernels, and one name in two files, mean what each file says.
+    mine, rule = tmp_path / "mine.py", tmp_path / "rule.py"
+    mine.write_text(
+        "HALF = 0.5\ndef _track(x):\n    return HALF * x\n"
+        "def allocate(setting, table, run, memory):\n"
+        "    for a in range(setting.size):\n        run.w[a] = 2.0 * _track(setting.inside[a])\n"
+    )
+    rule.write_text(
+        "HALF = 0.25\n@njit\ndef reached(setting, table, run, edge, statistic):\n"
+        "    return statistic >= HALF\n"
+    )
+    settings = {"threshold": str(rule), "runs": 3, "seed": 5}
+    result = sx.simulate(paper("exp1"), sampler=str(mine), **settings)
+    assert result.stopping_times.max() < 1000  # 0.25 is little to ask
+    same = sx.simulate(paper("exp1"), sampler="uniform", tracking="cumulative", **settings)
+    assert result.stopping_times.tolist() == same.stopping_times.tolist()
+
+
+def test_a_file_that_changes_is_compiled_anew(tmp_path):
+    path = tmp_path / "mine.py"
+    arms = []
+    for arm in (0, 1):
+        path.write_text(
+            "def allocate(setting, table, run, memory):\n"
+            "    for a in range(setting.size):\n        run.w[a] = 0.0\n"
+            f"    run.w[{arm}] = 1.0\n"
         )
+        pulls = sx.simulate(
+            Problem(3, means=[0.9, 0.5, 0.1]), sampler=str(path), runs=1, max_steps=300
+        ).pulls
+        arms.append(int(pulls[0].argmax()))
+    assert arms == [0, 1]
+
+
+def test_what_fails_uncompiled_is_named(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(HEAD + "    run.w[0] = undefined(3)\n")
+    explorer = sx.Explorer(Problem(2), str(path))
+    explorer.tell("a1", 1.0)
+    with pytest.raises(SettingError, match=r"mine\.py, line 4: NameError: name 'undefined'"):
+        explorer.tell("a2", 0.5)
 
 
 def test_allocations_of_ones_own_are_checked(tmp_path):
