@@ -1,0 +1,135 @@
+"""Where samples may go: the one description that the bound and compiled runs share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.geometry.polytope import Polytope
+
+Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class AllocationSet:
+    """Pi = {w >= 0 : A w <= b, E w = f}; rows range over all arms.
+
+    Attributes
+    ----------
+    above, limit, equal, total
+        A, b, E and f. The equalities are independent on `arms` and fix their total.
+    arms : (K,) array of bool
+        Arms that may be positive in Pi.
+    in_play : (K,) array of bool
+        Arms that some feasible policy uses. The simplex has room for others too, but no
+        sampler needs to try them.
+    costs : (K,) array
+        What one sample of each arm costs.
+    inside : (K,) array
+        The allocation whose least share, of the arms in play, is largest.
+    deep : (K,) array
+        An allocation at which all inequalities hold strictly: `above`, and w >= 0 of `arms`.
+    """
+
+    above: Array
+    limit: Array
+    equal: Array
+    total: Array
+    arms: Mask
+    in_play: Mask
+    costs: Array
+    inside: Array
+    deep: Array
+
+    @classmethod
+    def of(cls, polytope: Polytope, scenario: str) -> AllocationSet:
+        """The set of a scenario: constraints bind while exploring in "anytime" only."""
+        return cls.feasible(polytope) if scenario == "anytime" else cls.simplex(polytope)
+
+    @classmethod
+    def simplex(cls, polytope: Polytope) -> AllocationSet:
+        """All allocations."""
+        size, in_play = polytope.size, _in_play(polytope)
+        return cls(
+            above=np.zeros((0, size)),
+            limit=np.zeros(0),
+            equal=np.ones((1, size)),
+            total=np.ones(1),
+            arms=np.ones(size, dtype=bool),
+            in_play=in_play,
+            costs=np.ones(size),
+            inside=in_play / in_play.sum(),
+            deep=np.full(size, 1.0 / size),
+        )
+
+    @classmethod
+    def feasible(cls, polytope: Polytope) -> AllocationSet:
+        """Allocations that are feasible policies."""
+        above, limit = polytope.inequalities()
+        equal, total = polytope.equalities()
+        in_play = _in_play(polytope)
+        return cls(
+            above=above,
+            limit=limit,
+            equal=equal,
+            total=total,
+            arms=in_play,
+            in_play=in_play,
+            costs=np.ones(polytope.size),
+            inside=polytope.deepest_policy(slacks=False),
+            deep=polytope.deepest_policy(),
+        )
+
+    @cached_property
+    def free(self) -> Indices:
+        """Numbers of the arms that may be positive."""
+        return np.flatnonzero(self.arms)
+
+    @cached_property
+    def start(self) -> Array:
+        """Multipliers of all rows, above then equal, that give every arm in play the price 1."""
+        seen = self.equal[:, self.in_play].T
+        equal = np.linalg.lstsq(seen, np.ones(len(seen)), rcond=None)[0]
+        return np.concatenate([np.zeros(len(self.limit)), equal])
+
+    @property
+    def is_simplex(self) -> bool:
+        """Whether nothing but the total restricts all arms."""
+        return len(self.limit) == 0 and len(self.total) == 1 and bool(self.arms.all())
+
+    @property
+    def width(self) -> float:
+        """How far `deep` keeps from every inequality."""
+        return float(min(self.room(self.deep).min(initial=1.0), self.deep[self.arms].min()))
+
+    def room(self, w: Array) -> Array:
+        """What is left of each limit."""
+        return np.asarray(self.limit - self.above @ w)
+
+    def holds_strictly(self, w: Array) -> bool:
+        """Whether all inequalities hold strictly at an allocation."""
+        return bool(self.room(w).min(initial=1.0) > 0 and w[self.free].min() > 0)
+
+    def mended(self, w: Array) -> Array:
+        """Mend the last digits: meet equalities again, then lean towards `deep` until rows hold."""
+        w = w.copy()
+        equal = self.equal[:, self.free]
+        weighted = equal * w[self.free]
+        shift = np.linalg.solve(weighted @ equal.T, self.total - self.equal @ w)
+        w[self.free] *= 1.0 + equal.T @ shift
+        excess = self.above @ w - self.limit
+        broken = excess > 0
+        room = self.room(self.deep)[broken]
+        lean = float((excess[broken] / (excess[broken] + room)).max(initial=0.0))
+        return (1.0 - lean) * w + lean * self.deep
+
+
+def _in_play(polytope: Polytope) -> Mask:
+    mask = np.ones(polytope.size, dtype=bool)
+    mask[list(polytope.forced_arms)] = False
+    return mask
