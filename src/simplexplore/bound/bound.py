@@ -21,7 +21,8 @@ from simplexplore.geometry.polytope import Edges, Polytope
 from simplexplore.geometry.standard_form import Vertex
 from simplexplore.problem.problem import SCENARIOS, Problem
 
-from .allocation import Allocation, AllocationSet, optimal_allocation
+from .allocation import Allocation, optimal_allocation
+from .allocation_set import AllocationSet
 from .epsilon import BestAnswer, best_answer, bracketed_answer
 from .information import Information
 
@@ -364,7 +365,7 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
     gaps = edges.gaps(mu)
     tied = polytope.tied_vertices(vertex, mu) if (gaps == 0).any() else []
     kl = binary_kl(delta)
-    allowed = {name: _allocation_set(polytope, name) for name in SCENARIOS}
+    allowed = {name: AllocationSet.of(polytope, name) for name in SCENARIOS}
     scenarios: dict[str, ScenarioBound]
     if problem.epsilon and len(edges):
         known, complete = best_vertices(polytope, mu)
@@ -409,17 +410,6 @@ def _shares(allocation: npt.ArrayLike, size: int) -> Array:
     return np.asarray(w / w.sum())
 
 
-def _allocation_set(polytope: Polytope, scenario: str) -> AllocationSet:
-    """Pi: where exploration may go."""
-    if scenario == "end-of-time":
-        return AllocationSet.simplex(polytope.size)
-    above, limit = polytope.inequalities()
-    equal, total = polytope.equalities()
-    arms = np.ones(polytope.size, dtype=bool)
-    arms[list(polytope.forced_arms)] = False
-    return AllocationSet(above, limit, equal, total, polytope.deepest_policy(), arms)
-
-
 def _scenario(
     problem: Problem, edges: Edges, gaps: Array, mu: Array, allowed: AllocationSet, kl: float
 ) -> ScenarioBound:
@@ -428,7 +418,7 @@ def _scenario(
         time = math.inf if len(edges) else 0.0
         return ScenarioBound(
             characteristic_time=time,
-            allocation=allowed.inside,
+            allocation=allowed.deep,
             lower_bound=time * kl if time and kl else 0.0,
             relative_gap=0.0,
             closest_alternative=mu.copy() if len(edges) else None,
@@ -496,7 +486,7 @@ def _unconstrained(problem: Problem, mu: Array, kl: float) -> Unconstrained:
     free = Polytope(problem.replace(constraints=()))
     vertex = free.optimal_vertex(mu)
     edges = free.edges(vertex)
-    result = _scenario(problem, edges, edges.gaps(mu), mu, _allocation_set(free, "end-of-time"), kl)
+    result = _scenario(problem, edges, edges.gaps(mu), mu, AllocationSet.simplex(free), kl)
     return Unconstrained(
         arm=problem.arms[int(np.argmax(vertex.policy))],
         characteristic_time=result.characteristic_time,

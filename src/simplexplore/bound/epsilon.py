@@ -34,7 +34,8 @@ from simplexplore.geometry.polytope import Edges
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.rational import rational
 
-from .allocation import Allocation, AllocationSet, optimal_allocation
+from .allocation import Allocation, optimal_allocation
+from .allocation_set import AllocationSet
 from .information import Information
 
 Array = npt.NDArray[np.float64]
@@ -127,7 +128,7 @@ def best_answer(answers: Answers, mu: Array, allowed: AllocationSet) -> BestAnsw
     least = 0.0 if best.time == 0 else min(best.time, _relaxation(answers, mu, allowed))
     if best.allocation is None or best.information is None:
         return BestAnswer(
-            best.policy, best.kind, 0.0, 0.0, 0.0, allowed.inside, 0.0, (), None, False, None
+            best.policy, best.kind, 0.0, 0.0, 0.0, allowed.deep, 0.0, (), None, False, None
         )
     closest = best.information.closest(best.allocation.w)
     binding = np.flatnonzero(closest.value <= closest.value.min() * (1 + 1e-6))
@@ -171,7 +172,7 @@ def bracketed_answer(answers: Answers, mu: Array, allowed: AllocationSet) -> Bes
     gap = scale * (answers.epsilon + loss)
     time, w = math.inf, best.allocation.w
     for lean in LEANS:
-        leaning = (1 - lean) * best.allocation.w + lean * allowed.inside
+        leaning = (1 - lean) * best.allocation.w + lean * allowed.deep
         price = np.divide(sigma**2, leaning, out=np.full(len(mu), math.inf), where=leaning > 0)
         used = best.policy > 0
         farthest = float(best.policy[used] ** 2 @ price[used] + price[allowed.arms].max())
@@ -292,7 +293,7 @@ def _search(answers: Answers, mu: Array, allowed: AllocationSet, start: _Solved)
         slope[rows, count : count + size] = closest.gradient
         return value, slope
 
-    w = 0.99 * start.allocation.w + 0.01 * allowed.inside
+    w = 0.99 * start.allocation.w + 0.01 * allowed.deep
     z = np.concatenate([shares / shares.sum(), w, [1.0]])
     unit = float(at(z)[0].min())
     cap = 1e3
@@ -322,7 +323,7 @@ def _search(answers: Answers, mu: Array, allowed: AllocationSet, start: _Solved)
         )
     upward = np.zeros(len(z))
     upward[-1] = -1.0
-    shares_within, w_within = [(0.0, 1.0)] * count, [(1e-6 * x, 1.0) for x in allowed.inside]
+    shares_within, w_within = [(0.0, 1.0)] * count, [(1e-6 * x, 1.0) for x in allowed.deep]
     settings: dict[str, Any] = {
         "fun": lambda z: -z[-1],
         "x0": z,
