@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from simplexplore.errors import MeansError, NotConvergedError, SettingError
 from simplexplore.geometry.answers import Answers, best_vertices
-from simplexplore.geometry.polytope import Edges, Polytope
+from simplexplore.geometry.edges import Edges
+from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.standard_form import Vertex
 from simplexplore.problem.problem import SCENARIOS, Problem
 

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError, TooLargeError
 from simplexplore.geometry.answers import Answers, Comparisons, comparisons
-from simplexplore.geometry.polytope import Edges
+from simplexplore.geometry.edges import Edges
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.rational import rational
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError
-from simplexplore.geometry.polytope import Edges
+from simplexplore.geometry.edges import Edges
 from simplexplore.problem.families import Family, Gaussian
 
 Array = npt.NDArray[np.float64]
