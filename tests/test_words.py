@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.bound.bound import Edge
+from simplexplore.bound.result import Edge
 from simplexplore.problem.spelling import policy_in_words
 from simplexplore.report.words import (
     hardest_first,

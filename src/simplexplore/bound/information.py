@@ -12,6 +12,7 @@ the domain, and gamma is the root of a decreasing function.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,21 @@ Array = npt.NDArray[np.float64]
 
 # Newton with bisection needs a handful of steps; this many halvings end any bracket.
 MAX_ROOT_STEPS = 200
+
+
+def binary_kl(delta: float) -> float:
+    """kl(delta, 1 - delta): what one bit of confidence costs in information.
+
+    Zero for delta >= 1/2, where a guess is good enough.
+
+    Examples
+    --------
+    >>> round(binary_kl(0.1), 6)
+    1.75778
+    """
+    if delta >= 0.5:
+        return 0.0
+    return (1 - 2 * delta) * math.log((1 - delta) / delta)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.bound.bound import binary_kl
+from simplexplore.bound.information import binary_kl
 
 from . import ternary as triangle
 from .page import (
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from simplexplore.bound.bound import Bound, Edge, ScenarioBound
+    from simplexplore.bound.result import Bound, Edge, ScenarioBound
 
     from .words import Use
 

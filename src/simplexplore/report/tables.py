@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from simplexplore.bound.bound import binary_kl
+from simplexplore.bound.information import binary_kl
 from simplexplore.problem.spelling import count
 
 from .words import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from simplexplore.bound.bound import Bound, ScenarioBound, Unconstrained
+    from simplexplore.bound.result import Bound, ScenarioBound, Unconstrained
     from simplexplore.simulation.results import Results
 
 # Rows beyond this are counted in words.

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.bound.bound import RelaxedBound, binary_kl
-from simplexplore.bound.information import Information
+from simplexplore.bound.information import Information, binary_kl
+from simplexplore.bound.result import RelaxedBound
 from simplexplore.problem.spelling import count, policy_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from simplexplore.bound.bound import Bound, Edge, ScenarioBound, Unconstrained
+    from simplexplore.bound.result import Bound, Edge, ScenarioBound, Unconstrained
     from simplexplore.simulation.results import Results
 
 Array = npt.NDArray[np.float64]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simplexplore.bound.bound import RelaxedBound, binary_kl
+from simplexplore.bound.information import binary_kl
+from simplexplore.bound.result import RelaxedBound
 from simplexplore.problem.catalog import instance
 from simplexplore.report.page import HEADING, INK, SMALL, TEXT, TRACK, Page
 from simplexplore.report.results_plot import COLOURS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simplexplore.bound.bound import binary_kl
+from simplexplore.bound.information import binary_kl
 from simplexplore.problem.catalog import instance
 from simplexplore.problem.spelling import policy_in_words
 from simplexplore.report.results_plot import results_figure

@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore import __version__
-from simplexplore.bound.bound import Bound, lower_bound
+from simplexplore.bound.bound import lower_bound
+from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError, SimplexploreError
 from simplexplore.exploration.engine import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold

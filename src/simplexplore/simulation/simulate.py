@@ -18,7 +18,8 @@ from queue import Empty, SimpleQueue
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.bound.bound import Bound, lower_bound
+from simplexplore.bound.bound import lower_bound
+from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
 from simplexplore.exploration.engine import Engine, Plan, streams
 from simplexplore.exploration.stopping import find_threshold
