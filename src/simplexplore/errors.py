@@ -8,10 +8,43 @@ package turns these into text.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the input an error lies, as far as it is known.
+
+    Parameters
+    ----------
+    file : str, optional
+        Path of the file, as it was given.
+    line : int, optional
+        Its line, from 1.
+    field : str, optional
+        Name of the field, for example ``arms`` or ``reward``.
+    row : int, optional
+        Index of the row in what was handed over at once, from 0.
+    """
+
+    file: str | None = None
+    line: int | None = None
+    field: str | None = None
+    row: int | None = None
 
 
 class SimplexploreError(Exception):
-    """Base class of all errors a user can cause or meet."""
+    """Base class of all errors a user can cause or meet.
+
+    Attributes
+    ----------
+    place : Place or None
+        Where the input is wrong, for programs; the message says it in words.
+    """
+
+    def __init__(self, message: str = "", *, place: Place | None = None) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 class ProblemError(SimplexploreError):
@@ -32,8 +65,10 @@ class InfeasibleError(ProblemError):
         them would resolve this particular conflict.
     """
 
-    def __init__(self, message: str, conflict: Sequence[str]) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, conflict: Sequence[str], *, place: Place | None = None
+    ) -> None:
+        super().__init__(message, place=place)
         self.conflict = tuple(conflict)
 
 
@@ -86,8 +121,8 @@ class StoreError(SimplexploreError):
         Whether the connection was lost, so that trying again may help.
     """
 
-    def __init__(self, message: str, *, passing: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, passing: bool = False, place: Place | None = None) -> None:
+        super().__init__(message, place=place)
         self.passing = passing
 
 
