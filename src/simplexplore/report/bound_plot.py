@@ -12,6 +12,19 @@ import numpy.typing as npt
 from simplexplore.bound.information import binary_kl
 
 from . import ternary as triangle
+from .bound_text import (
+    hardest_first,
+    headline,
+    move,
+    notes,
+    number,
+    prominent_arms,
+    recommended,
+    share,
+    times_alone,
+    title,
+    uses,
+)
 from .page import (
     BLUE,
     DIM,
@@ -29,19 +42,6 @@ from .page import (
     Page,
     save_picture,
 )
-from .words import (
-    hardest_first,
-    headline,
-    move,
-    notes,
-    number,
-    prominent_arms,
-    recommended,
-    share,
-    times_alone,
-    title,
-    uses,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from simplexplore.bound.result import Bound, Edge, ScenarioBound
 
-    from .words import Use
+    from .bound_text import Use
 
 Array = npt.NDArray[np.float64]
 

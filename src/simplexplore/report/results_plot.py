@@ -15,6 +15,20 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from simplexplore.errors import SettingError
 from simplexplore.problem.spelling import policy_in_words
 
+from .bound_text import (
+    circumstances,
+    comparable,
+    mean_and_error,
+    notes,
+    number,
+    percent,
+    prominent_arms,
+    ratio,
+    recommended,
+    sampler_labels,
+    share,
+    standing,
+)
 from .page import (
     BLUE,
     DIM,
@@ -33,20 +47,6 @@ from .page import (
     TRACK,
     Page,
     save_picture,
-)
-from .words import (
-    circumstances,
-    comparable,
-    mean_and_error,
-    notes,
-    number,
-    percent,
-    prominent_arms,
-    ratio,
-    recommended,
-    sampler_labels,
-    share,
-    standing,
 )
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from simplexplore.errors import MeansError, ProblemError, SettingError, StoreErr
 from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.problem import problem
 from simplexplore.protocol import KEY_HEADER, MAX_BATCH, MAX_BODY
-from simplexplore.report import words
+from simplexplore.report import bound_text
 from simplexplore.report.json_text import to_json
 from simplexplore.samplers import SAMPLERS, find_sampler
 from simplexplore.study.pulls import Reward
@@ -172,9 +172,9 @@ def _planned(body: models.Plan) -> dict[str, Any]:
     except (ProblemError, MeansError) as error:
         raise FileError(error, body.problem) from None
     return summary | {
-        "title": words.title(result),
-        "headline": words.headline(result),
-        "notes": words.notes(result),
+        "title": bound_text.title(result),
+        "headline": bound_text.headline(result),
+        "notes": bound_text.notes(result),
         "bound": result.to_dict(),
     }
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from simplexplore.bound.information import binary_kl
 from simplexplore.problem.spelling import count
 
-from .words import (
+from .bound_text import (
     circumstances,
     comparable,
     hardest_first,

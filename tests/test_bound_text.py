@@ -6,7 +6,7 @@ import pytest
 import simplexplore as sx
 from simplexplore.bound.result import Edge
 from simplexplore.problem.spelling import policy_in_words
-from simplexplore.report.words import (
+from simplexplore.report.bound_text import (
     hardest_first,
     move,
     number,
