@@ -9,14 +9,12 @@ from simplexplore.problem.spelling import policy_in_words
 from simplexplore.report.bound_text import (
     hardest_first,
     move,
-    number,
     prominent_arms,
     recommended,
-    share,
-    shorten,
     times_alone,
     uses,
 )
+from simplexplore.report.numbers import number, share, shorten
 
 
 @pytest.mark.parametrize(

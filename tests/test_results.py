@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binomtest
 
 import simplexplore as sx
-from simplexplore.report.bound_text import circumstances, comparable, standing
+from simplexplore.report.results_text import circumstances, comparable, standing
 from simplexplore.simulation.results import (
     MANIFEST,
     VERSION,

@@ -230,7 +230,7 @@ def simulate(
         summaries = [result.summary() for result in results]
         typer.echo(to_json({"arms": list(problem.arms), "results": summaries}))
     else:
-        from simplexplore.report.bound_table import print_results
+        from simplexplore.report.results_table import print_results
 
         console = _console()
         print_results(results, console)
@@ -358,8 +358,9 @@ def demo(
     """Take a short tour: a small problem, its bound, a simulation of four samplers."""
     from simplexplore.bound.bound import lower_bound
     from simplexplore.report.bound_plot import plot_bound
-    from simplexplore.report.bound_table import print_bound, print_results
+    from simplexplore.report.bound_table import print_bound
     from simplexplore.report.results_plot import plot_results
+    from simplexplore.report.results_table import print_results
 
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -17,14 +17,13 @@ from .bound_text import (
     headline,
     move,
     notes,
-    number,
     prominent_arms,
     recommended,
-    share,
     times_alone,
     title,
     uses,
 )
+from .numbers import number, share
 from .page import (
     BLUE,
     DIM,
@@ -112,7 +111,8 @@ def bound_figure(bound: Bound) -> Figure:
     else:
         body_width = arms_width + GUTTER + SIDE_WIDTH
         body_height = max(stack, edges_height)
-    remarks = [*_left_out(bound, len(shown), len(edges), len(constraints)), *notes(bound)]
+    remarks = _left_out(bound, len(shown), len(edges), len(constraints))
+    remarks += [note.text for note in notes(bound)]
     remark_lines = [line for remark in remarks for line in page.wrap(remark, SMALL, body_width)]
     top = MARGIN + HEADER
     bottom = top + body_height + 0.15

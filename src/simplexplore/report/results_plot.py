@@ -15,20 +15,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from simplexplore.errors import SettingError
 from simplexplore.problem.spelling import policy_in_words
 
-from .bound_text import (
-    circumstances,
-    comparable,
-    mean_and_error,
-    notes,
-    number,
-    percent,
-    prominent_arms,
-    ratio,
-    recommended,
-    sampler_labels,
-    share,
-    standing,
-)
+from .bound_text import notes, prominent_arms, recommended
+from .numbers import mean_and_error, number, percent, ratio, share
 from .page import (
     BLUE,
     DIM,
@@ -48,6 +36,7 @@ from .page import (
     Page,
     save_picture,
 )
+from .results_text import circumstances, comparable, sampler_labels, standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -231,7 +220,7 @@ def _remarks(groups: list[_Group]) -> list[str]:
         bound = group.results[0].bound
         if left := bound.problem.size - len(group.arms):
             remarks.append(f"Not shown: {left} arm{'' if left == 1 else 's'}.")
-        remarks += [note for note in notes(bound) if note.startswith(("As good", "Other"))]
+        remarks += [n.text for n in notes(bound) if n.kind in ("ties", "other allocations")]
     return list(dict.fromkeys(remarks))
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from simplexplore.problem.spelling import count
 
-from .bound_table import MAX_ROWS, print_limited, titled_table
-from .bound_text import number, percent, shorten
+from .numbers import number, percent, shorten
+from .table import MAX_ROWS, print_limited, titled_table
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 from simplexplore.bound.bound import lower_bound
 from simplexplore.problem.catalog import instance
 from simplexplore.problem.problem import Problem
-from simplexplore.report.bound_text import number
+from simplexplore.report.numbers import number
 from simplexplore.report.page import DIM, HEADING, INK, SMALL, TRACK, Page
 from simplexplore.report.results_plot import COLOURS
 

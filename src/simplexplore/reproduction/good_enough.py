@@ -10,7 +10,7 @@ import numpy as np
 from simplexplore.bound.information import binary_kl
 from simplexplore.bound.result import RelaxedBound
 from simplexplore.problem.catalog import instance
-from simplexplore.report.bound_text import number
+from simplexplore.report.numbers import number
 from simplexplore.report.page import HEADING, INK, SMALL, TEXT, TRACK, Page
 from simplexplore.report.results_plot import COLOURS
 from simplexplore.simulation.simulate import simulate

@@ -15,7 +15,7 @@ from matplotlib.colors import LogNorm
 
 from simplexplore.bound.bound import lower_bound
 from simplexplore.problem.catalog import instance
-from simplexplore.report.bound_text import number
+from simplexplore.report.numbers import number
 from simplexplore.report.page import DIM, HEADING, SMALL, TEXT, Page
 
 from .meal import frame

@@ -13,7 +13,7 @@ from simplexplore.problem.catalog import instance
 from simplexplore.problem.problem import SCENARIOS
 from simplexplore.problem.spelling import policy_in_words
 from simplexplore.report import ternary as triangle
-from simplexplore.report.bound_text import number
+from simplexplore.report.numbers import number
 from simplexplore.report.page import BLUE, DIM, HEADING, INK, RED, SMALL, TEXT, TRACK, Page
 
 from .part import NOT_REPRODUCED, REPRODUCED, Drawing, Evidence, Finding, Part, Table

@@ -174,7 +174,7 @@ def _planned(body: models.Plan) -> dict[str, Any]:
     return summary | {
         "title": bound_text.title(result),
         "headline": bound_text.headline(result),
-        "notes": bound_text.notes(result),
+        "notes": [note.text for note in bound_text.notes(result)],
         "bound": result.to_dict(),
     }
 
