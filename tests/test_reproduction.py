@@ -27,7 +27,7 @@ import simplexplore as sx
 from pictures import assert_texts_apart
 from simplexplore.cli.app import app
 from simplexplore.report.page import INK
-from simplexplore.report.results_plot import COLOURS
+from simplexplore.report.results_group import COLOURS
 from simplexplore.reproduction import (
     PARTS,
     find_parts,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simplexplore.bound.information import binary_kl
 
-from . import ternary as triangle
+from . import ternary
 from .bound_text import (
     hardest_first,
     headline,
@@ -106,8 +106,8 @@ def bound_figure(bound: Bound) -> Figure:
     stack = arms_height + GUTTER + HEADING + (LINE + BAR) * len(constraints)
     edges_height = HEADING + sum(row.height for row in edges)
     if with_triangle:
-        body_width = triangle.WIDTH + GUTTER + arms_width
-        body_height = max(triangle.HEIGHT, stack + GUTTER + edges_height)
+        body_width = ternary.WIDTH + GUTTER + arms_width
+        body_height = max(ternary.HEIGHT, stack + GUTTER + edges_height)
     else:
         body_width = arms_width + GUTTER + SIDE_WIDTH
         body_height = max(stack, edges_height)
@@ -122,8 +122,8 @@ def bound_figure(bound: Bound) -> Figure:
     page.write(MARGIN, MARGIN + 0.33, page.fit(headline(bound), 10.5, body_width), size=10.5)
     left = MARGIN
     if with_triangle:
-        triangle.draw_triangle(page, bound, left, top)
-        left += triangle.WIDTH + GUTTER
+        ternary.draw_triangle(page, bound, left, top)
+        left += ternary.WIDTH + GUTTER
     _draw_arms(page, bound, shown, left, top, names_width)
     _draw_constraints(page, constraints, left, top + arms_height + GUTTER, arms_width)
     if with_triangle:

@@ -12,7 +12,7 @@ from simplexplore.bound.result import RelaxedBound
 from simplexplore.problem.catalog import instance
 from simplexplore.report.numbers import number
 from simplexplore.report.page import HEADING, INK, SMALL, TEXT, TRACK, Page
-from simplexplore.report.results_plot import COLOURS
+from simplexplore.report.results_group import COLOURS
 from simplexplore.simulation.simulate import simulate
 
 from .meal import frame
