@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import InfeasibleError
+from simplexplore.errors import InfeasibleError, Place
 from simplexplore.problem.constraint import format_constraint
 from simplexplore.problem.problem import Problem
 from simplexplore.problem.rational import rational
@@ -318,4 +318,5 @@ def _conflict(problem: Problem) -> InfeasibleError:
         "no policy satisfies all constraints. With shares that are at least 0 and sum to 1, "
         f"{these}:\n{lines}\n{advice}",
         [problem.names[k] for k in conflict],
+        place=Place(field=f"constraints.{problem.names[conflict[0]]}"),
     )

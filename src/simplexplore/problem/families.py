@@ -24,7 +24,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import MeansError, ProblemError, RewardError
+from simplexplore.errors import MeansError, Place, ProblemError, RewardError
+
+from .places import about
 
 Array = npt.NDArray[np.float64]
 
@@ -104,14 +106,15 @@ class Family(ABC):
     lowest_tilt: ClassVar[float] = -math.inf
 
     def __post_init__(self) -> None:
-        if self.domain is None:
-            return
+        if self.domain is not None:
+            with about("domain"):
+                object.__setattr__(self, "domain", self._checked_domain(self.domain))
+
+    def _checked_domain(self, domain: tuple[float, float]) -> tuple[float, float]:
         try:
-            low, high = self.domain
+            low, high = domain
         except (TypeError, ValueError):
-            raise ProblemError(
-                f"domain must be two numbers [low, high]; got {self.domain!r}."
-            ) from None
+            raise ProblemError(f"domain must be two numbers [low, high]; got {domain!r}.") from None
         low, high = _finite(low, "domain's low end"), _finite(high, "domain's high end")
         if not low < high:
             raise ProblemError(f"domain must have low < high; got [{low:g}, {high:g}].")
@@ -121,7 +124,7 @@ class Family(ABC):
                 f"domain [{low:g}, {high:g}] leaves the range of {self.name} means, "
                 f"[{range_low:g}, {range_high:g}]; shrink it."
             )
-        object.__setattr__(self, "domain", (low, high))
+        return low, high
 
     def range_of_means(self) -> tuple[float, float]:
         """Open interval that holds every possible mean."""
@@ -224,18 +227,21 @@ class Gaussian(Family):
     def __post_init__(self) -> None:
         super().__post_init__()
         given: object = self.sigma
-        if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
-            sigma = tuple(_deviation(x, f"sigma of arm {i + 1}") for i, x in enumerate(given))
-            object.__setattr__(self, "sigma", sigma)
-        else:
-            object.__setattr__(self, "sigma", _deviation(given, "sigma"))
+        sigma: float | tuple[float, ...]
+        with about("sigma"):
+            if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+                sigma = tuple(_deviation(x, f"sigma of arm {i + 1}") for i, x in enumerate(given))
+            else:
+                sigma = _deviation(given, "sigma")
+        object.__setattr__(self, "sigma", sigma)
 
     def sigmas(self, size: int) -> Array:
         if isinstance(self.sigma, tuple):
             if len(self.sigma) != size:
                 raise ProblemError(
                     f"sigma has {len(self.sigma)} numbers for {size} arms; give one number, or "
-                    "one per arm."
+                    "one per arm.",
+                    place=Place(field="sigma"),
                 )
             return np.array(self.sigma)
         return np.full(size, self.sigma)
@@ -346,10 +352,14 @@ class Bounded(Bernoulli):
     rewards_are: ClassVar[str] = "numbers between low and high"
 
     def __post_init__(self) -> None:
-        low, high = _finite(self.low, "low"), _finite(self.high, "high")
+        with about("low"):
+            low = _finite(self.low, "low")
+        with about("high"):
+            high = _finite(self.high, "high")
         if not low < high:
             raise ProblemError(
-                f"bounded rewards need low < high; got low = {low:g}, high = {high:g}."
+                f"bounded rewards need low < high; got low = {low:g}, high = {high:g}.",
+                place=Place(field="low"),
             )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
