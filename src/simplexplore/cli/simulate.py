@@ -87,7 +87,7 @@ def simulate(
     from simplexplore.problem.problem import Problem
     from simplexplore.report.page import check_plot_path
     from simplexplore.samplers import find_sampler
-    from simplexplore.simulation.results import check_results_folder
+    from simplexplore.simulation.results_files import ResultsFolder
 
     given = None if means is None else parse_means(means)
     names = parse_samplers(sampler)
@@ -96,7 +96,7 @@ def simulate(
     if plot is not None:
         check_plot_path(plot)
     if out is not None:
-        check_results_folder(out)
+        ResultsFolder(out).check_writable()
     problem = Problem.from_file(file)
     if epsilon is not None:
         problem = problem.replace(epsilon=epsilon)

@@ -75,8 +75,8 @@ def _lines_of_fields(text: str) -> dict[str, int]:
             depth -= 1
         elif mark == "=" and not depth and not in_value:
             entry = (*table, *_names(f"{text[start : piece.start()]} = 0"))
-            for depth_of_name in range(len(entry), 0, -1):
-                lines.setdefault(".".join(entry[:depth_of_name]), line)
+            for n in range(len(entry), 0, -1):
+                lines.setdefault(".".join(entry[:n]), line)
             in_value = True
         elif mark == "\n" and not depth:
             statement = text[start : piece.start()].strip()
