@@ -10,6 +10,7 @@ import numpy.typing as npt
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.standard_form import Vertex
+from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem
 
 from .information import Information
@@ -40,7 +41,7 @@ def corollaries(
     information = Information(edges, gaps, mu, problem.rewards)
     uniform = np.full(problem.size, 1.0 / problem.size)
     hardness: float | None = None
-    if problem.rewards.name == "gaussian":
+    if isinstance(problem.rewards, Gaussian):
         losses = (mu.max() - mu) / problem.rewards.sigmas(problem.size)
         hardness = float(2.0 / (losses @ losses)) if losses.any() else None
     return {

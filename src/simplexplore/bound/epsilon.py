@@ -112,17 +112,16 @@ def bracketed_answer(
     known, and lie no farther away than the simplex allows.
     """
     rewards = answers.polytope.problem.rewards
-    if rewards.name == "poisson":
+    sigma = rewards.gaussian_deviations(len(mu))
+    if sigma is None:
         raise TooLargeError(
-            "the feasible policies have too many vertices for poisson rewards with epsilon > 0; "
-            "merge or drop arms, drop constraints, or set epsilon = 0."
+            f"the feasible policies have too many vertices for {rewards.name} rewards with "
+            "epsilon > 0; merge or drop arms, drop constraints, or set epsilon = 0."
         )
     good = [i for i in answers.good(mu) if i < len(answers.vertices)]
     best = _best_of(answers, good, mu, allowed)
     assert best.information is not None
     assert best.allocation is not None
-    # Rewards in [0, 1] tell means apart at least as well as with standard deviation 1/2 (Pinsker).
-    sigma = rewards.sigmas(len(mu)) if rewards.name == "gaussian" else np.full(len(mu), 0.5)
     scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
     loss = float((best.policy - answers.vertices[-1].policy) @ mu)
     gap = scale * (answers.epsilon + loss)

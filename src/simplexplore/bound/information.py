@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError
 from simplexplore.geometry.edges import Edges
-from simplexplore.problem.families import Family, Gaussian
+from simplexplore.problem.families import Family
 
 Array = npt.NDArray[np.float64]
 
@@ -96,7 +96,7 @@ class Information:
         scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
         self.gaps = gaps * scale
         self.domain = rewards.unit_domain()
-        self.closed_form = isinstance(rewards, Gaussian) and self.domain is None
+        self.closed_form = rewards.closed_form
 
     def covered(self) -> npt.NDArray[np.bool_]:
         """Arms that at least one edge moves: only they need samples."""

@@ -1,8 +1,10 @@
 """Reward families: how informative one sample is, and how to draw one.
 
+All that the program knows about a family stands in its class.
+
 Each family is a one-parameter exponential family in its mean, with a divergence
 ``d(mu, lam)`` that is convex in ``lam``. That convexity is what makes the closest
-alternative across an edge a one-dimensional root (:mod:`simplexplore.information`).
+alternative across an edge a one-dimensional root (:mod:`simplexplore.bound.information`).
 
 The root is found along the *tilt* of a mean: minimising ``d(mu, lam) + s * lam``
 over ``lam`` gives ``lam(s)``, the solution of ``lam - mu + s * V(lam) = 0`` with the
@@ -100,6 +102,10 @@ class Family(ABC):
     domain: tuple[float, float] | None = field(default=None, kw_only=True)
 
     name: ClassVar[str]
+    # What compiled code calls the family; those with the same variance function share a number.
+    code: ClassVar[int]
+    # Stopping thresholds whose error probability is proven, whatever the sampler.
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture")
     # Means must lie strictly between these, in the user's units.
     mean_range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     # The tilt exists for s above this.
@@ -125,6 +131,18 @@ class Family(ABC):
                 f"[{range_low:g}, {range_high:g}]; shrink it."
             )
         return low, high
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether the closest alternative across an edge has a formula."""
+        return False
+
+    def gaussian_deviations(self, size: int) -> Array | None:
+        """Deviations with which Gaussian rewards would be no more informative, if there are any.
+
+        In unit coordinates, per arm: d(mu, lam) >= (mu - lam)^2 / (2 sigma^2) for all means.
+        """
+        return None
 
     def range_of_means(self) -> tuple[float, float]:
         """Open interval that holds every possible mean."""
@@ -223,6 +241,7 @@ class Gaussian(Family):
     sigma: float | tuple[float, ...] = 1.0
 
     name: ClassVar[str] = "gaussian"
+    code: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -245,6 +264,13 @@ class Gaussian(Family):
                 )
             return np.array(self.sigma)
         return np.full(size, self.sigma)
+
+    @property
+    def closed_form(self) -> bool:
+        return self.domain is None
+
+    def gaussian_deviations(self, size: int) -> Array:
+        return self.sigmas(size)
 
     def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
         scaled = (lam - mu if shift is None else shift) / sigma
@@ -275,8 +301,12 @@ class Bernoulli(Family):
     """
 
     name: ClassVar[str] = "bernoulli"
+    code: ClassVar[int] = 1
     rewards_are: ClassVar[str] = "0 or 1"
     mean_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def gaussian_deviations(self, size: int) -> Array:
+        return np.full(size, 0.5)  # Pinsker
 
     def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
         shift = lam - mu if shift is None else shift
@@ -306,6 +336,7 @@ class Poisson(Family):
     """Counts 0, 1, 2, ..."""
 
     name: ClassVar[str] = "poisson"
+    code: ClassVar[int] = 2
     rewards_are: ClassVar[str] = "whole numbers, 0 or more"
     mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     lowest_tilt: ClassVar[float] = -1.0
@@ -349,6 +380,7 @@ class Bounded(Bernoulli):
     high: float = 1.0
 
     name: ClassVar[str] = "bounded"
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("mixture",)
     rewards_are: ClassVar[str] = "numbers between low and high"
 
     def __post_init__(self) -> None:
