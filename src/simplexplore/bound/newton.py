@@ -239,7 +239,7 @@ class Newton:
         """Set up the equations at a point."""
         w = point.w[self.free]
         weights = Weights(
-            edges=point.y, stiff=point.y / point.s, taut=point.l / point.r, arms=point.z / w
+            edges=point.y, stiff=point.y / point.s, rows=point.l / point.r, arms=point.z / w
         )
         self.system.factor(w, state, weights)
 
