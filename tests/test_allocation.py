@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from reference import best_arm_time, conic_time, gaussian_lower_time, time_between
 from simplexplore.bound import bound as bound_module
-from simplexplore.bound import solver as interior
-from simplexplore.bound.bound import SCENARIOS, lower_bound
+from simplexplore.bound import solver
+from simplexplore.bound.bound import lower_bound
 from simplexplore.errors import NotConvergedError
 from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.families import Bernoulli, Gaussian
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import SCENARIOS, Problem
 from strategies import CASES, System, case, distinct_means, factors, rows_of, systems
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=40)
@@ -192,8 +192,8 @@ def test_certificate_of_a_solver_stopped_early_is_honest(name, domain, monkeypat
     errors, refused, pool = [], 0, solved(name, domain)[:5]
     for steps, (_, problem, means, true) in itertools.product((1, 2, 4, 8), pool):
         with monkeypatch.context() as patch:
-            patch.setattr(interior, "MAX_STEPS", steps)
-            patch.setattr(interior, "MAX_WEIGHINGS", steps)
+            patch.setattr(solver, "MAX_STEPS", steps)
+            patch.setattr(solver, "MAX_WEIGHINGS", steps)
             try:
                 found = lower_bound(problem, means)
             except NotConvergedError:  # an honest answer, too
@@ -220,17 +220,17 @@ def check_feasible(problem, scenario, w):
 
 @pytest.mark.parametrize("method", ["_solve_fast", "_solve_surely"])
 def test_no_method_is_trusted_to_stay_inside(method, monkeypatch):
-    stray = getattr(interior, method)
+    stray = getattr(solver, method)
 
     def too_much(*arguments):
         point = stray(*arguments)
         return replace(point, w=1.01 * point.w)
 
-    def nothing(newton, start, *_):
-        return newton.cold_start(start, 1.0)[0]
+    def nothing(newton, *_):
+        return newton.cold_start(newton.allowed.deep, 1.0)[0]
 
     for name in ("_solve_by_weights", "_solve_fast", "_solve_surely"):
-        monkeypatch.setattr(interior, name, too_much if name == method else nothing)
+        monkeypatch.setattr(solver, name, too_much if name == method else nothing)
     monkeypatch.setattr(bound_module, "WORST_GAP", math.inf)
     problem = Problem(5, ["a1 + a2 <= 0.5", "a3 <= 0.4"])
     for scenario, found in lower_bound(problem, [1.0, 0.8, 0.5, 0.4, 0.3]).scenarios.items():

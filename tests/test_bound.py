@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import simplexplore as sx
 from contract import BOUND_KEYS, SCENARIO_KEYS
 from simplexplore.bound import bound as bound_module
-from simplexplore.bound.bound import SCENARIOS, binary_kl, lower_bound
+from simplexplore.bound.bound import lower_bound
+from simplexplore.bound.information import binary_kl
 from simplexplore.errors import (
     InfeasibleError,
     MeansError,
@@ -24,7 +25,7 @@ from simplexplore.errors import (
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import SCENARIOS, Problem
 from strategies import CASES, case, distinct_means, exact_means, systems
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=60)

@@ -12,7 +12,7 @@ import pytest
 import simplexplore as sx
 from commands import run
 from contract import BOUND_KEYS, SCENARIO_KEYS
-from simplexplore.cli import app as cli
+from simplexplore.report.json_text import to_json
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 STAR = str(EXAMPLES / "star.toml")
@@ -161,12 +161,12 @@ def test_json_writes_infinity_as_a_number(problem_file):
 
 def test_json_never_contains_nan():
     with pytest.raises(ValueError, match="not JSON compliant"):
-        cli.to_json({"x": math.nan})
+        to_json({"x": math.nan})
 
 
 def test_json_writes_any_name():
     name = 'quote " backslash \\ newline \n 1e999 Infinity é'
-    assert json.loads(cli.to_json({name: [name, -math.inf]})) == {name: [name, -math.inf]}
+    assert json.loads(to_json({name: [name, -math.inf]})) == {name: [name, -math.inf]}
 
 
 # ---------------------------------------------------------------------- bound, for people

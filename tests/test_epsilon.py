@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 import simplexplore as sx
 from reference import Rewards, conic_time, sides, vertices
-from simplexplore.bound.bound import SCENARIOS
 from simplexplore.cli.app import app
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.plan import Plan
@@ -21,7 +20,7 @@ from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels.records import VERTEX
 from simplexplore.problem.catalog import instance
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.samplers import find_sampler
 from twins import STOP, AnswerTwin
 

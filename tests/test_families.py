@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from simplexplore.errors import MeansError, ProblemError
+from simplexplore.exploration.stopping import THRESHOLDS
+from simplexplore.kernels import records
 from simplexplore.problem.families import FAMILIES, Bernoulli, Bounded, Family, Gaussian, Poisson
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=200)
@@ -263,3 +265,36 @@ def test_bad_means_are_named(family, mean, message):
 def test_good_means_pass():
     for family in (Gaussian(), Bernoulli(), Poisson(), Bounded(-1, 1), Gaussian(domain=(0.5, 1))):
         family.check_means(np.array([0.5, 0.9]), ["x", "y"])
+
+
+# ------------------------------------------------------------ what others read in a family
+
+
+def test_compiled_code_calls_families_by_their_numbers():
+    numbers = {family.code for family in FAMILIES.values()}
+    assert numbers == {records.GAUSSIAN, records.BERNOULLI, records.POISSON}
+    assert (Gaussian.code, Poisson.code) == (records.GAUSSIAN, records.POISSON)
+    assert Bernoulli.code == Bounded.code == records.BERNOULLI
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_thresholds_that_are_proven(family):
+    proven = {name for name, threshold in THRESHOLDS.items() if threshold.is_proven(family)}
+    assert proven == set(FAMILIES[family].proven_thresholds)
+
+
+def test_closed_forms():
+    assert Gaussian().closed_form
+    assert not Gaussian(domain=(0.0, 1.0)).closed_form
+    assert not any(FAMILIES[name]().closed_form for name in ("bernoulli", "poisson", "bounded"))
+
+
+@HYPOTHESIS
+@given(st.sampled_from([Gaussian(0.3), Bernoulli()]), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_gaussian_rewards_are_no_more_informative(family, mu, lam):
+    (sigma,) = family.gaussian_deviations(1)
+    assert divergence(family, mu, lam, sigma) >= (mu - lam) ** 2 / (2 * sigma**2) * (1 - 1e-9)
+
+
+def test_poisson_rewards_have_no_largest_deviation():
+    assert Poisson().gaussian_deviations(3) is None

@@ -27,7 +27,7 @@ import simplexplore as sx
 from pictures import assert_texts_apart
 from simplexplore.cli.app import app
 from simplexplore.report.page import INK
-from simplexplore.report.results_plot import COLOURS
+from simplexplore.report.results_group import COLOURS
 from simplexplore.reproduction import (
     PARTS,
     find_parts,
@@ -39,7 +39,7 @@ from simplexplore.reproduction import (
     statements,
 )
 from simplexplore.reproduction.allocations import projected
-from simplexplore.reproduction.cells import Store
+from simplexplore.reproduction.cells import ROOMS, Cells, hash_of_rooms
 from simplexplore.reproduction.overview import overview_figure
 from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, REPRODUCED, Evidence
 from simplexplore.reproduction.simulations import (
@@ -317,41 +317,68 @@ def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path):
 
 
 def test_a_changed_setting_is_a_new_cell(tmp_path):
-    store = Store(tmp_path)
+    cells = Cells(tmp_path)
     made = []
 
     def make(value):
         return lambda: made.append(value) or {"value": value}
 
-    assert store.numbers("x", {"a": 1}, make(1)) == {"value": 1}
-    assert store.numbers("x", {"a": 1}, make(2)) == {"value": 1}
-    assert store.numbers("x", {"a": 2}, make(3)) == {"value": 3}
+    assert cells.numbers("x", {"a": 1}, make(1)) == {"value": 1}
+    assert cells.numbers("x", {"a": 1}, make(2)) == {"value": 1}
+    assert cells.numbers("x", {"a": 2}, make(3)) == {"value": 3}
     assert made == [1, 3]
-    assert store.has("x", {"a": 2})
-    assert not store.has("x", {"a": 3})
+    assert cells.has("x", {"a": 2})
+    assert not cells.has("x", {"a": 3})
 
 
 def test_a_changed_program_is_a_new_cell(tmp_path, monkeypatch):
-    store = Store(tmp_path)
-    store.numbers("x", {}, dict)
+    cells = Cells(tmp_path)
+    cells.numbers("x", {}, dict)
     monkeypatch.setattr("simplexplore.reproduction.cells.program", lambda: "another")
-    assert not store.has("x", {})
+    assert not cells.has("x", {})
+
+
+def test_the_program_is_what_the_rooms_hold_whatever_files_are_called(tmp_path):
+    package = Path(report.__file__).parent.parent
+    for room in ROOMS:
+        assert (package / room / "__init__.py").is_file()
+        (tmp_path / room).mkdir()
+    (tmp_path / "report").mkdir()
+    solver = tmp_path / "bound" / "solver.py"
+    solver.write_text("x = 1")
+    before = hash_of_rooms(tmp_path)
+    (tmp_path / "report" / "words.py").write_text("shown")
+    assert hash_of_rooms(tmp_path) == before
+    moved = solver.rename(tmp_path / "geometry" / "newton.py")
+    assert hash_of_rooms(tmp_path) == before
+    moved.write_text("x = 2")
+    assert hash_of_rooms(tmp_path) != before
+
+
+def test_rooms_are_all_that_simulations_import():
+    """So no change to numbers can hide in a room that is not looked at."""
+    code = (
+        "import sys, simplexplore.simulation.simulate\n"
+        "print(*{m.split('.')[1] for m in sys.modules if m.startswith('simplexplore.')})"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(found.stdout.split()) - {"errors", "files"} == set(ROOMS)
 
 
 def test_a_damaged_cell_is_named(tmp_path):
-    store = Store(tmp_path)
-    store.numbers("x", {}, dict)
+    cells = Cells(tmp_path)
+    cells.numbers("x", {}, dict)
     (path,) = (tmp_path / "cells").iterdir()
     path.write_text("{")
     with pytest.raises(sx.SettingError, match=r"x-\w+\.json is damaged .*; delete it to run it"):
-        store.numbers("x", {}, dict)
+        cells.numbers("x", {}, dict)
 
 
 def test_half_a_simulation_is_not_kept(tmp_path):
-    store = Store(tmp_path)
+    cells = Cells(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        store.results("x", {}, lambda: made_up(sx.catalog.instance("star").problem, asked=99))
-    assert not store.has("x", {})
+        cells.results("x", {}, lambda: made_up(sx.catalog.instance("star").problem, asked=99))
+    assert not cells.has("x", {})
 
 
 def test_parts_finished_before_are_in_the_report_too(tmp_path):

@@ -12,16 +12,9 @@ import pytest
 from scipy.stats import binomtest
 
 import simplexplore as sx
-from simplexplore.report.words import circumstances, comparable, standing
-from simplexplore.simulation.results import (
-    MANIFEST,
-    VERSION,
-    Results,
-    check_results_folder,
-    clopper_pearson,
-    load_results,
-    save_results,
-)
+from simplexplore.report.results_text import circumstances, comparable, standing
+from simplexplore.simulation.results import Results, clopper_pearson, load_results, save_results
+from simplexplore.simulation.results_files import MANIFEST, VERSION, ResultsFolder
 from simulated import RESULT_KEYS, made_up
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -440,12 +433,12 @@ def test_places_that_cannot_be_written(tmp_path, monkeypatch):
         result.save(tmp_path / "file" / "below")
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(sx.SettingError, match=r"cannot save results in .*: permission denied"):
-        check_results_folder(tmp_path / "new" / "deep")
+        ResultsFolder(tmp_path / "new" / "deep").check_writable()
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_checking_writes_nothing(tmp_path):
-    check_results_folder(tmp_path / "new" / "deep")
+    ResultsFolder(tmp_path / "new" / "deep").check_writable()
     assert list(tmp_path.iterdir()) == []
 
 

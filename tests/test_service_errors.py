@@ -4,7 +4,7 @@ import logging
 
 import simplexplore as sx
 from service_client import refused, serving
-from simplexplore.service import error_documents, logs
+from simplexplore.service import logs
 
 
 def test_what_does_not_fit(client, study):
@@ -59,11 +59,3 @@ def test_a_store_that_is_gone(tmp_path):
         refused(answer, 503, "store", "the store")
         assert answer.headers["retry-after"]
         assert client.get("/health").status_code == 503
-
-
-def test_lines_of_files():
-    text = '[constraints]\n"The Net" = "a <= 1"\nb = "a >= 0"\n'
-    assert error_documents.line_of(text, "x: constraint 'The Net': what") == 2
-    assert error_documents.line_of(text, "x, line 7: what") == 7
-    assert error_documents.line_of(text, "cannot hold:\n  b: a >= 0\nRelax it.") == 3
-    assert error_documents.line_of(text, "nothing of the kind") is None

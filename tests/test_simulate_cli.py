@@ -13,7 +13,7 @@ import pytest
 
 import simplexplore as sx
 from commands import run
-from simplexplore.cli import app as cli
+from simplexplore.cli import demo
 from simplexplore.exploration import compile as compiling
 from simplexplore.exploration.compile import compile_ahead, explained
 from simplexplore.simulation import simulate as runner
@@ -540,9 +540,9 @@ def test_progress_on_a_terminal_only():
 @pytest.fixture
 def short_demo(monkeypatch):
     """The demo with two samplers and few runs."""
-    assert cli.DEMO_SAMPLERS == ("ctns", "cge", "top-two", "uniform")
-    monkeypatch.setattr(cli, "DEMO_SAMPLERS", ("top-two", "uniform"))
-    monkeypatch.setattr(cli, "DEMO_RUNS", 5)
+    assert demo.SAMPLERS == ("ctns", "cge", "top-two", "uniform")
+    monkeypatch.setattr(demo, "SAMPLERS", ("top-two", "uniform"))
+    monkeypatch.setattr(demo, "RUNS", 5)
 
 
 @pytest.mark.usefixtures("short_demo")
@@ -574,11 +574,11 @@ def test_demo_json(tmp_path):
     assert Path(told["picture"]).exists()
     assert Path(told["results_picture"]).exists()
     assert [entry["sampler"] for entry in told["results"]] == ["top-two", "uniform"]
-    assert sx.Problem.from_file(told["problem"]) == cli.star()
+    assert sx.Problem.from_file(told["problem"]) == demo.star()
 
 
 def test_demo_problem_is_the_example():
-    assert cli.star() == sx.Problem.from_file(STAR)
+    assert demo.star() == sx.Problem.from_file(STAR)
 
 
 def test_demo_cannot_write(tmp_path):

@@ -1,11 +1,7 @@
 """The public names, each with its home; `__init__.py` reads this list."""
 
-from .bound.bound import (
-    Bound as Bound,
-)
-from .bound.bound import (
-    lower_bound as lower_bound,
-)
+from .bound.bound import lower_bound as lower_bound
+from .bound.result import Bound as Bound
 from .client.remote_study import connect as connect
 from .errors import (
     AccessError as AccessError,

@@ -11,53 +11,20 @@ does not depend on how constraints are written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from .allocation_set import AllocationSet
 from .information import Information
 from .newton import Point, Program, time
 from .solver import TARGET_GAP, lower_certificate, solve
 
 Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 # Equalities that differ by less than this on the free arms repeat each other.
 RANK_TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True)
-class AllocationSet:
-    """Pi = {w >= 0 : A w <= b, E w = f} with an allocation strictly inside.
-
-    Rows range over all arms; only those in `arms` may be positive.
-    """
-
-    above: Array  # A
-    limit: Array  # b
-    equal: Array  # E
-    total: Array  # f
-    inside: Array
-    arms: Mask
-
-    @property
-    def width(self) -> float:
-        """How far the allocation inside keeps from every inequality."""
-        rows = self.limit - self.above @ self.inside
-        return float(min(rows.min(initial=1.0), self.inside[self.arms].min()))
-
-    @classmethod
-    def simplex(cls, size: int) -> AllocationSet:
-        """All allocations."""
-        return cls(
-            above=np.zeros((0, size)),
-            limit=np.zeros(0),
-            equal=np.ones((1, size)),
-            total=np.ones(1),
-            inside=np.full(size, 1.0 / size),
-            arms=np.ones(size, dtype=bool),
-        )
 
 
 @dataclass(frozen=True)
@@ -86,15 +53,8 @@ class Allocation:
 
 def optimal_allocation(information: Information, allowed: AllocationSet) -> Allocation:
     """Minimise the largest 1 / D_e(w) over the allowed allocations."""
-    program = Program(
-        edges=np.arange(len(information.gaps)),
-        free=np.flatnonzero(allowed.arms),
-        above=allowed.above,
-        limit=allowed.limit,
-        equal=allowed.equal,
-        total=allowed.total,
-    )
-    point = solve(information, program, allowed.inside)
+    program = Program(np.arange(len(information.gaps)), allowed)
+    point = solve(information, program)
     lower = lower_certificate(information, program, point)
     w, unique = _leximin(information, program, point)
     reached = time(information, program, w)
@@ -115,13 +75,13 @@ def _leximin(information: Information, program: Program, point: Point) -> tuple[
     first, worst = program, time(information, program, point.w)
     while True:
         following = _rest(information, program, point)
-        settled = len(following.free) == len(program.free)
-        if settled or len(following.free) <= len(following.equal):
+        free = len(following.allowed.free)
+        if free == len(program.allowed.free) or free <= len(following.allowed.equal):
             return point.w, unique
         unique = False
         if len(following.edges) == 0:
             return point.w, unique
-        better = solve(information, following, point.w)
+        better = solve(information, following)
         # A badly conditioned level must not cost samples.
         if not time(information, first, better.w) <= worst * (1 + TARGET_GAP):
             return point.w, unique
@@ -136,25 +96,28 @@ def _rest(information: Information, program: Program, point: Point) -> Program:
     positive multiplier bind in all of them, and so does w >= 0. At the solution each
     product of slack and multiplier is tiny, so the larger factor tells which is positive.
     """
+    allowed = program.allowed
     binding = program.edges[point.y > point.s]
     pinned = information.index[binding][information.used[binding]]
-    unused = program.free[point.z > point.w[program.free]]
+    unused = allowed.free[point.z > point.w[allowed.free]]
     if information.closed_form:  # an edge's time grows beyond all bounds without its arms
         unused = unused[~information.covered()[unused]]
-    free = np.setdiff1d(program.free, np.concatenate([pinned, unused]))
-    moving = np.zeros(information.size, dtype=bool)
-    moving[free] = True
+    moving = allowed.arms.copy()
+    moving[pinned] = moving[unused] = False
     touched = (moving[information.index] & information.used).any(axis=1)
     tight = point.l > point.r
-    equal = np.vstack([program.equal, program.above[tight]])
+    equal = np.vstack([allowed.equal, allowed.above[tight]])
     # An orthonormal basis of the equalities as seen by the free arms.
-    left, sizes, _ = np.linalg.svd(equal[:, free], full_matrices=False)
+    left, sizes, _ = np.linalg.svd(equal[:, moving], full_matrices=False)
     independent = left[:, sizes > RANK_TOLERANCE].T @ equal
-    return Program(
-        edges=np.intersect1d(program.edges, np.flatnonzero(touched)),
-        free=free,
-        above=program.above[~tight],
-        limit=program.limit[~tight],
+    face = replace(
+        allowed,
+        above=allowed.above[~tight],
+        limit=allowed.limit[~tight],
         equal=independent,
         total=independent @ point.w,
+        arms=moving,
+        inside=point.w,
+        deep=point.w,
     )
+    return Program(np.intersect1d(program.edges, np.flatnonzero(touched)), face)

@@ -12,19 +12,35 @@ the domain, and gamma is the root of a decreasing function.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError
-from simplexplore.geometry.polytope import Edges
-from simplexplore.problem.families import Family, Gaussian
+from simplexplore.geometry.edges import Edges
+from simplexplore.problem.families import Family
 
 Array = npt.NDArray[np.float64]
 
 # Newton with bisection needs a handful of steps; this many halvings end any bracket.
 MAX_ROOT_STEPS = 200
+
+
+def binary_kl(delta: float) -> float:
+    """kl(delta, 1 - delta): what one bit of confidence costs in information.
+
+    Zero for delta >= 1/2, where a guess is good enough.
+
+    Examples
+    --------
+    >>> round(binary_kl(0.1), 6)
+    1.75778
+    """
+    if delta >= 0.5:
+        return 0.0
+    return (1 - 2 * delta) * math.log((1 - delta) / delta)
 
 
 @dataclass(frozen=True)
@@ -80,7 +96,7 @@ class Information:
         scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
         self.gaps = gaps * scale
         self.domain = rewards.unit_domain()
-        self.closed_form = isinstance(rewards, Gaussian) and self.domain is None
+        self.closed_form = rewards.closed_form
 
     def covered(self) -> npt.NDArray[np.bool_]:
         """Arms that at least one edge moves: only they need samples."""

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from .allocation_set import AllocationSet
 from .information import Information
 from .newton_system import State, System, Weights
 
@@ -26,42 +27,10 @@ WARM_UP = 10
 
 @dataclass(frozen=True)
 class Program:
-    """Which edges count, which arms are free, within which rows (over all arms).
-
-    The equalities are independent on the free arms and fix their total.
-    """
+    """Which edges count, and where the allocation may be."""
 
     edges: Indices
-    free: Indices
-    above: Array  # A
-    limit: Array  # b
-    equal: Array  # E
-    total: Array  # f
-
-    def made_feasible(self, w: Array, inside: Array) -> Array:
-        """Mend the last digits: meet equalities again, then lean inwards until rows hold."""
-        w = w.copy()
-        equal = self.equal[:, self.free]
-        weighted = equal * w[self.free]
-        shift = np.linalg.solve(weighted @ equal.T, self.total - self.equal @ w)
-        w[self.free] *= 1.0 + equal.T @ shift
-        excess = self.above @ w - self.limit
-        room = self.limit - self.above @ inside
-        broken = excess > 0
-        lean = float((excess[broken] / (excess[broken] + room[broken])).max(initial=0.0))
-        return (1.0 - lean) * w + lean * inside
-
-    @property
-    def is_simplex(self) -> bool:
-        """Whether nothing but the total restricts all arms."""
-        return (
-            len(self.limit) == 0 and len(self.total) == 1 and len(self.free) == self.equal.shape[1]
-        )
-
-    def is_inside(self, w: Array) -> bool:
-        """Whether all inequalities hold strictly."""
-        rows = self.limit - self.above @ w
-        return bool(rows.min(initial=1.0) > 0 and w[self.free].min() > 0)
+    allowed: AllocationSet
 
 
 @dataclass(frozen=True)
@@ -139,25 +108,26 @@ class Newton:
     def __init__(self, information: Information, program: Program) -> None:
         self.information = information
         self.program = program
+        self.allowed, self.free = program.allowed, program.allowed.free
+        self.size = len(self.free)
         place = np.full(information.size, -1)
-        place[program.free] = np.arange(len(program.free))
+        place[self.free] = np.arange(self.size)
         place = place[information.index[program.edges]]
         self.moves = information.used[program.edges] & (place >= 0)
-        self.size = len(program.free)
-        self.above = program.above[:, program.free]
-        self.equal = program.equal[:, program.free]
+        self.above = self.allowed.above[:, self.free]
+        self.equal = self.allowed.equal[:, self.free]
         self.system = System(np.where(self.moves, place, 0), self.moves, self.above, self.equal)
-        self.count = len(program.edges) + len(program.limit) + self.size
+        self.count = len(program.edges) + len(self.allowed.limit) + self.size
 
     # ------------------------------------------------------------------ starting points
 
-    def warm_start(self, inside: Array) -> tuple[Point, State]:
-        """Half way from an allocation inside to what multiplicative steps on the simplex find.
+    def warm_start(self) -> tuple[Point, State]:
+        """Half way from deep inside to what multiplicative steps on the simplex find.
 
         Each step multiplies an edge's weight by its time and answers with the best w; rows
         are left to the method itself.
         """
-        program, free = self.program, self.program.free
+        program, free, inside = self.program, self.free, self.allowed.deep
         w, unit = inside.copy(), 1.0 / time(self.information, program, inside)
         state = self.at(w, unit)
         y = np.full(len(program.edges), 1.0 / len(program.edges))
@@ -173,7 +143,7 @@ class Newton:
         y = 0.9 * y + 0.1 / len(y)
         t = 1.5 * float(state.time.max())
         s = t - state.time
-        r = np.maximum(program.limit - program.above @ w, 1e-3 * inside[free].sum())
+        r = np.maximum(self.allowed.room(w), 1e-3 * inside[free].sum())
         l = float(y @ s) / len(s) / r  # noqa: E741
         pull = self.pull(state, y)
         z = np.full(self.size, 0.1 * float(pull @ w[free]))
@@ -182,13 +152,12 @@ class Newton:
 
     def cold_start(self, inside: Array, far: float) -> tuple[Point, State]:
         """Primal variables only; the caller sets the multipliers."""
-        program = self.program
-        unit = 1.0 / time(self.information, program, inside)
+        unit = 1.0 / time(self.information, self.program, inside)
         state = self.at(inside, unit)
         t = (1.0 + far) * float(state.time.max())
-        s, r = t - state.time, program.limit - program.above @ inside
+        s, r = t - state.time, self.allowed.room(inside)
         z = np.zeros(self.size)
-        point = Point(inside, t, s, r, 0 * s, 0 * r, z, np.zeros(len(program.equal)), unit)
+        point = Point(inside, t, s, r, 0 * s, 0 * r, z, np.zeros(len(self.equal)), unit)
         return point, state
 
     # ------------------------------------------------------------------ evaluation
@@ -221,9 +190,8 @@ class Newton:
 
     def feasible(self, point: Point) -> tuple[Point, State]:
         """The point with slacks recomputed from its allocation."""
-        program = self.program
         state = self.at(point.w, point.unit)
-        s, r = point.t - state.time, program.limit - program.above @ point.w
+        s, r = point.t - state.time, self.allowed.room(point.w)
         return replace(point, s=s, r=r), state
 
     def pull(self, state: State, y: Array) -> Array:
@@ -232,16 +200,16 @@ class Newton:
 
     def gap(self, point: Point) -> float:
         """Sum of all products of slack and multiplier."""
-        arms = point.w[self.program.free] @ point.z
+        arms = point.w[self.free] @ point.z
         return float(point.s @ point.y + point.r @ point.l + arms)
 
     def residuals(self, point: Point, state: State) -> Residuals:
-        program, w = self.program, point.w[self.program.free]
+        allowed, w = self.allowed, point.w[self.free]
         price = self.above.T @ point.l + self.equal.T @ point.n
         return Residuals(
             edges=state.time + point.s - point.t,
-            rows=program.above @ point.w + point.r - program.limit,
-            equal=program.equal @ point.w - program.total,
+            rows=allowed.above @ point.w + point.r - allowed.limit,
+            equal=allowed.equal @ point.w - allowed.total,
             slope=(price - point.z - self.pull(state, point.y)) * w,
             weights=1.0 - float(point.y.sum()),
             products=(point.s * point.y, point.r * point.l, w * point.z),
@@ -249,12 +217,12 @@ class Newton:
 
     def log_room(self, point: Point) -> float:
         """Logarithmic barrier of all slacks."""
-        room = np.concatenate([point.s, point.r, point.w[self.program.free]])
+        room = np.concatenate([point.s, point.r, point.w[self.free]])
         return float(np.log(room).sum())
 
     def log_slope(self, point: Point, step: Point) -> float:
         """Its derivative along a step."""
-        w = point.w[self.program.free]
+        w = point.w[self.free]
         parts = (step.s / point.s).sum() + (step.r / point.r).sum() + (step.w / w).sum()
         return float(parts)
 
@@ -262,16 +230,16 @@ class Newton:
 
     def longest(self, point: Point, step: Point) -> tuple[float, float]:
         """Steps after which some slack, or some multiplier, would vanish (at most 1/0.98)."""
-        w = point.w[self.program.free]
+        w = point.w[self.free]
         primal = ((point.s, step.s), (point.r, step.r), (w, step.w))
         dual = ((point.y, step.y), (point.l, step.l), (point.z, step.z))
         return min(_until_zero(*p) for p in primal), min(_until_zero(*p) for p in dual)
 
     def factor(self, point: Point, state: State) -> None:
         """Set up the equations at a point."""
-        w = point.w[self.program.free]
+        w = point.w[self.free]
         weights = Weights(
-            edges=point.y, stiff=point.y / point.s, taut=point.l / point.r, arms=point.z / w
+            edges=point.y, stiff=point.y / point.s, rows=point.l / point.r, arms=point.z / w
         )
         self.system.factor(w, state, weights)
 
@@ -288,7 +256,7 @@ class Newton:
         A correction is an earlier direction whose own second-order products are made up
         for, each as far as it can be trusted. The result's `w` has the free arms only.
         """
-        w = point.w[self.program.free]
+        w = point.w[self.free]
         edges: Array | float
         rows: Array | float
         arms: Array | float

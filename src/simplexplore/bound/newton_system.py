@@ -23,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 # Blocks of edge matrices are added up in pieces of at most this many numbers.
 CHUNK = 4_000_000
 
-# Fewer unknowns by less than this would not pay for the trouble.
+# Lone arms are eliminated where that saves so many unknowns; fewer are solved for as quickly.
 WORTHWHILE = 30
 
 # Corrections of a solution by its own residuals: mostly two are enough.
@@ -52,7 +52,7 @@ class Weights:
 
     edges: Array  # y
     stiff: Array  # y / s
-    taut: Array  # l / r
+    rows: Array  # l / r
     arms: Array  # z / w
 
 
@@ -125,12 +125,12 @@ class System:
         """
         shared, lone = self._shared, self._lone
         within, across, own = self._hessian(state, weights)
-        apart, taut = self._apart_rows, weights.taut[self._apart]
-        within += apart[:, shared].T @ (taut[:, None] * apart[:, shared])
-        own += taut @ apart[:, lone] ** 2
+        apart, held = self._apart_rows, weights.rows[self._apart]
+        within += apart[:, shared].T @ (held[:, None] * apart[:, shared])
+        own += held @ apart[:, lone] ** 2
         within[np.diag_indices(len(shared))] += weights.arms[shared]
         own += weights.arms[lone]
-        coupled = np.sqrt(weights.taut[self._coupled])[:, None] * self._coupled_rows
+        coupled = np.sqrt(weights.rows[self._coupled])[:, None] * self._coupled_rows
         border = np.vstack([self.pull(state, weights.stiff), self._equal, coupled]) * w
         count, total = len(shared), len(shared) + len(border)
         core = np.zeros((total, total))
@@ -187,9 +187,9 @@ class System:
         change, dt, end = self._w * solved[:size], float(solved[size]), size + 1 + len(equal)
         times = -(self._state.gradient * change[self._place]).sum(axis=1)
         use = self._above @ change
-        # Where rows are taut, the product would magnify errors of a step that hardly moves them.
-        rows = weights.taut * use
-        rows[self._coupled] = np.sqrt(weights.taut[self._coupled]) * solved[end:]
+        # Where rows bind, the product would magnify errors of a step that hardly moves them.
+        rows = weights.rows * use
+        rows[self._coupled] = np.sqrt(weights.rows[self._coupled]) * solved[end:]
         return Step(
             arms=change,
             time=dt,
@@ -239,9 +239,9 @@ class System:
         forces = along[:, None] * state.gradient
         forces -= (weights.edges * state.bend_scale * bent)[:, None] * state.bend
         forces += weights.edges[:, None] * state.curvature * entries
-        apart, taut, coupled = self._apart_rows, weights.taut[self._apart], self._scaled_rows
+        apart, held, coupled = self._apart_rows, weights.rows[self._apart], self._scaled_rows
         total = self._sum_over_edges(forces) + weights.arms * arms
-        total += apart.T @ (taut * (apart @ arms)) + self._equal.T @ equal + coupled.T @ rows
+        total += apart.T @ (held * (apart @ arms)) + self._equal.T @ equal + coupled.T @ rows
         return np.concatenate(
             [w * total, [pushed.sum()], self._equal @ arms, coupled @ arms - rows]
         )

@@ -52,41 +52,42 @@ def lower_certificate(information: Information, program: Program, point: Point) 
         ((weight / scale)[:, None] * closest.gradient[program.edges]).ravel(),
         minlength=information.size,
     )
-    net = gain - (program.above.T @ point.l + program.equal.T @ point.n) / scale
-    free = program.free
+    allowed, free = program.allowed, program.allowed.free
+    net = gain - (allowed.above.T @ point.l + allowed.equal.T @ point.n) / scale
     fixed = point.w.copy()
     fixed[free] = 0.0
     best = point.w[free].sum() * net[free].max() + net @ fixed
-    best += (program.limit @ point.l + program.total @ point.n) / scale
+    best += (allowed.limit @ point.l + allowed.total @ point.n) / scale
     return 1.0 / float(best) if best > 0 else 0.0
 
 
 def certified_gap(information: Information, program: Program, point: Point) -> float:
     """Relative distance between a feasible point's time and its lower certificate."""
-    if not point.w[program.free].min() > 0:  # a solver gone astray; NaN is caught as well
+    if not point.w[program.allowed.free].min() > 0:  # a solver gone astray; NaN is caught as well
         return np.inf
     lower = lower_certificate(information, program, point)
     return time(information, program, point.w) / lower - 1.0 if lower > 0 else np.inf
 
 
-def solve(information: Information, program: Program, inside: Array) -> Point:
-    """The best feasible point that any of the methods finds, from one strictly inside."""
+def solve(information: Information, program: Program) -> Point:
+    """The best feasible point that any of the methods finds."""
     newton, rounding = Newton(information, program), information.rounding()
+    allowed, inside = program.allowed, program.allowed.deep
 
     def certified(point: Point) -> tuple[float, Point]:
-        point = replace(point, w=program.made_feasible(point.w, inside))
+        point = replace(point, w=allowed.mended(point.w))
         return certified_gap(information, program, point), point
 
     best = (np.inf, newton.cold_start(inside, 1.0)[0])
-    if program.is_simplex and information.closed_form:  # then it hardly ever fails
-        best = certified(_solve_by_weights(newton, inside))
+    if allowed.is_simplex and information.closed_form:  # then it hardly ever fails
+        best = certified(_solve_by_weights(newton))
     if best[0] > GOOD_GAP + rounding:
-        best = min(best, certified(_solve_fast(newton, inside)), key=_gap)
+        best = min(best, certified(_solve_fast(newton)), key=_gap)
     if best[0] <= GOOD_GAP + rounding:
         return best[1]
     for far in (0.01, 1.0) if best[0] < 0.1 else (1.0,):
         start = (1.0 - far) * best[1].w + far * inside
-        if not program.is_inside(start):
+        if not allowed.holds_strictly(start):
             break
         best = min(best, certified(_solve_surely(newton, start, far)), key=_gap)
         if best[0] <= PROMISED_GAP + rounding:
@@ -98,17 +99,17 @@ def _gap(candidate: tuple[float, Point]) -> float:
     return candidate[0]
 
 
-def _solve_by_weights(newton: Newton, start: Array) -> Point:
+def _solve_by_weights(newton: Newton) -> Point:
     """Multiplicative steps on the edges' weights (docs/theory/characteristic_time.md).
 
     Each weight is multiplied by its edge's time; then w answers the weighted edges as well
     as the simplex allows, in proportion to sqrt(C). Cheap, and the dual never falls.
     """
-    information, program, free = newton.information, newton.program, newton.program.free
-    unit = 1.0 / time(information, program, start)
-    w = start
+    information, program, free = newton.information, newton.program, newton.free
+    w = newton.allowed.deep
+    unit = 1.0 / time(information, program, w)
     y = np.full(len(program.edges), 1.0 / len(program.edges))
-    best: tuple[float, Point] = (np.inf, newton.cold_start(start, 1.0)[0])
+    best: tuple[float, Point] = (np.inf, newton.cold_start(w, 1.0)[0])
     for step in range(MAX_WEIGHINGS):
         state = newton.at(w, unit)
         if step % CHECKED_EVERY == 0:
@@ -127,10 +128,10 @@ def _solve_by_weights(newton: Newton, start: Array) -> Point:
     return best[1]
 
 
-def _solve_fast(newton: Newton, start: Array) -> Point:
+def _solve_fast(newton: Newton) -> Point:
     """Predictor-corrector steps that need not be feasible on the way."""
-    free, goal = newton.program.free, max(TARGET_GAP, newton.information.rounding())
-    point, state = newton.warm_start(start)
+    free, goal = newton.free, max(TARGET_GAP, newton.information.rounding())
+    point, state = newton.warm_start()
     best, last, idle, blocked = (np.inf, point), np.inf, 0, False
     for _ in range(MAX_STEPS):
         off = newton.residuals(point, state)
@@ -174,7 +175,7 @@ def _solve_surely(newton: Newton, start: Array, far: float) -> Point:
     step halved until the equations are closer to being met. Where the path is lost, the
     search for it starts again. `far` guesses the relative distance from the solution.
     """
-    free = newton.program.free
+    free = newton.free
     point, state = newton.cold_start(start, far)
     mu = far * point.t / newton.count
     best: tuple[float, Point] = (np.inf, point)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from simplexplore.errors import MeansError
+
 ProblemFile = Annotated[
     Path, typer.Argument(metavar="FILE", show_default=False, help="The problem, a TOML file.")
 ]
@@ -31,3 +33,46 @@ StoreUrl = Annotated[
 ]
 DEFAULT_STORE = "simplexplore.db"
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="OUT.png", show_default=False, help="Save a picture (png, pdf or svg)."
+    ),
+]
+Means = Annotated[
+    str | None,
+    typer.Option(
+        metavar="1,0.5,...",
+        show_default=False,
+        help="Mean reward of each arm, instead of the file's.",
+    ),
+]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(
+        metavar="E",
+        show_default=False,
+        help="How much less than the best is good enough, in the unit of rewards, instead of the "
+        "file's.",
+    ),
+]
+
+
+def parse_means(text: str) -> list[float]:
+    """Read comma-separated numbers.
+
+    Examples
+    --------
+    >>> parse_means("1, 0.5,-2e-1")
+    [1.0, 0.5, -0.2]
+    """
+    numbers = []
+    for i, part in enumerate(text.split(","), start=1):
+        try:
+            numbers.append(float(part))
+        except ValueError:
+            raise MeansError(
+                f"--means {text!r}: item {i}, {part.strip()!r}, is not a number; write one number "
+                "per arm, separated by commas."
+            ) from None
+    return numbers

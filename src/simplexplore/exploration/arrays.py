@@ -66,7 +66,7 @@ def make_setting(
     setting = Setting(
         size=problem.size,
         closed_form=rewards.closed_form,
-        family=rewards.number,
+        family=rewards.code,
         anytime=plan.scenario == "anytime",
         tracking=_TRACKING[plan.tracking or plan.sampler.tracking[plan.scenario]],
         sticking=bool(problem.epsilon),

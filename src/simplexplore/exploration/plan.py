@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.bound.bound import Bound, lower_bound
+from simplexplore.bound.bound import lower_bound
+from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
 from simplexplore.problem.problem import Problem
 from simplexplore.samplers import TRACKINGS, Sampler, find_sampler

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.geometry.answers import Answers
-from simplexplore.geometry.polytope import Edges, Polytope
+from simplexplore.geometry.edges import Edges
+from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.standard_form import Vertex
 from simplexplore.kernels.records import Table
 

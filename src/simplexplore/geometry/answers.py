@@ -19,7 +19,8 @@ import numpy.typing as npt
 from simplexplore.errors import TooLargeError
 from simplexplore.problem.rational import rational
 
-from .polytope import Edges, Polytope
+from .edges import Edges
+from .polytope import Polytope
 from .standard_form import Vertex
 
 Array = npt.NDArray[np.float64]

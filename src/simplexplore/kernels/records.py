@@ -43,7 +43,7 @@ ASKED, TOLD, LATE, EXPIRED, ELSEWHERE, EXTENDED = range(6)
 PULLS, VERTEX, ARM, WARM, STATUS, MISSING_EDGE, CAPPED, ITERATIONS, LOOK = range(9)
 
 # Families with a variance function of their own.
-GAUSSIAN, BERNOULLI, POISSON = Gaussian.number, Bernoulli.number, Poisson.number
+GAUSSIAN, BERNOULLI, POISSON = Gaussian.code, Bernoulli.code, Poisson.code
 
 # Tracking rules.
 CUMULATIVE, AVERAGED, DIRECT, SAMPLED, FOCUSED = range(5)

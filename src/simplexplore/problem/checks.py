@@ -18,6 +18,7 @@ from simplexplore.errors import ProblemError, SettingError
 
 from .constraint import Constraint
 from .language import parse_constraint
+from .places import about
 from .spelling import count, listed, nearest
 
 Array = npt.NDArray[np.float64]
@@ -62,33 +63,43 @@ def check_groups(groups: object, arms: tuple[str, ...]) -> dict[str, tuple[str, 
     known = set(arms)
     checked: dict[str, tuple[str, ...]] = {}
     for i, (name, value) in enumerate(groups.items(), 1):
-        group = _check_operand(name, f"group {i}")
-        if group in known:
-            raise ProblemError(f"group {group!r} has the name of an arm; rename it.")
-        members = _items(value)
-        if members is None:
-            raise ProblemError(
-                f"group {group!r} must be a list of arms; got {reprlib.repr(value)}."
-            )
-        if not members:
-            raise ProblemError(f"group {group!r} is empty; list its arms, or drop it.")
-        seen: dict[str, None] = {}
-        for arm in members:
-            if not isinstance(arm, str) or arm not in known:
-                if isinstance(arm, str) and arm in groups:
-                    advice = "list its arms instead."
-                elif isinstance(arm, str) and (near := nearest(arm, arms)):
-                    advice = f"did you mean {near!r}?"
-                else:
-                    advice = f"the arms are {listed(arms)}."
-                raise ProblemError(
-                    f"group {group!r} contains {reprlib.repr(arm)}, which is not an arm; {advice}"
-                )
-            if arm in seen:
-                raise ProblemError(f"group {group!r} contains {arm!r} twice; remove one.")
-            seen[str(arm)] = None
-        checked[group] = tuple(seen)
+        with about(str(name)):
+            group = _check_operand(name, f"group {i}")
+            if group in known:
+                raise ProblemError(f"group {group!r} has the name of an arm; rename it.")
+            checked[group] = _check_members(group, value, groups, arms, known)
     return checked
+
+
+def _check_members(
+    group: str,
+    value: object,
+    groups: Mapping[Any, Any],
+    arms: tuple[str, ...],
+    known: set[str],
+) -> tuple[str, ...]:
+    """The arms of one group."""
+    members = _items(value)
+    if members is None:
+        raise ProblemError(f"group {group!r} must be a list of arms; got {reprlib.repr(value)}.")
+    if not members:
+        raise ProblemError(f"group {group!r} is empty; list its arms, or drop it.")
+    seen: dict[str, None] = {}
+    for arm in members:
+        if not isinstance(arm, str) or arm not in known:
+            if isinstance(arm, str) and arm in groups:
+                advice = "list its arms instead."
+            elif isinstance(arm, str) and (near := nearest(arm, arms)):
+                advice = f"did you mean {near!r}?"
+            else:
+                advice = f"the arms are {listed(arms)}."
+            raise ProblemError(
+                f"group {group!r} contains {reprlib.repr(arm)}, which is not an arm; {advice}"
+            )
+        if arm in seen:
+            raise ProblemError(f"group {group!r} contains {arm!r} twice; remove one.")
+        seen[str(arm)] = None
+    return tuple(seen)
 
 
 def check_constraints(
@@ -120,18 +131,19 @@ def check_constraints(
     reserved = {"total", *(f"{arm} >= 0" for arm in arms)}
     names = set()
     for row in rows:
-        if len(row.coefficients) != len(arms):
-            raise ProblemError(
-                f"constraint {row.name!r} has {count(len(row.coefficients), 'number')} for "
-                f"{count(len(arms), 'arm')}; give one per arm."
-            )
-        if row.name in names:
-            raise ProblemError(f"two constraints are named {row.name!r}; rename one.")
-        if row.name in reserved:
-            raise ProblemError(
-                f"the name {row.name!r} belongs to a rule that always holds: shares are at least "
-                "0 and sum to 1; rename the constraint."
-            )
+        with about(row.name):
+            if len(row.coefficients) != len(arms):
+                raise ProblemError(
+                    f"constraint {row.name!r} has {count(len(row.coefficients), 'number')} for "
+                    f"{count(len(arms), 'arm')}; give one per arm."
+                )
+            if row.name in names:
+                raise ProblemError(f"two constraints are named {row.name!r}; rename one.")
+            if row.name in reserved:
+                raise ProblemError(
+                    f"the name {row.name!r} belongs to a rule that always holds: shares are at "
+                    "least 0 and sum to 1; rename the constraint."
+                )
         names.add(row.name)
     return tuple(rows)
 
@@ -142,13 +154,14 @@ def check_texts(
     """Constraints as texts, by name."""
     rows = []
     for i, (name, text) in enumerate(texts.items(), 1):
-        _check_name(name, f"constraint {i}")
-        if not isinstance(text, str):
-            raise ProblemError(
-                f"constraint {name!r} must be a text such as '{listed(arms[:1])} <= 0.5'; "
-                f"got {reprlib.repr(text)}."
-            )
-        rows.append(parse_constraint(text, name, arms, groups))
+        with about(str(name)):
+            _check_name(name, f"constraint {i}")
+            if not isinstance(text, str):
+                raise ProblemError(
+                    f"constraint {name!r} must be a text such as '{listed(arms[:1])} <= 0.5'; "
+                    f"got {reprlib.repr(text)}."
+                )
+            rows.append(parse_constraint(text, name, arms, groups))
     return rows
 
 
@@ -156,26 +169,35 @@ def check_matrix(
     matrix: object, bounds: Mapping[str, object], names: object, arms: tuple[str, ...]
 ) -> list[Constraint]:
     """Check constraints in matrix form, with bounds 'upper', 'lower', both, or 'equal'."""
-    given = _items(matrix)
-    if given is None:
-        raise ProblemError(f"matrix must be a list of rows; got {reprlib.repr(matrix)}.")
+    with about("matrix"):
+        given = _items(matrix)
+        if given is None:
+            raise ProblemError(f"matrix must be a list of rows; got {reprlib.repr(matrix)}.")
     size = len(given)
-    labels = [f"row{i}" for i in range(1, size + 1)] if names is None else _items(names)
-    if labels is None or len(labels) != size:
-        raise ProblemError(
-            f"names must be a list with one name for each of the matrix's {count(size, 'row')}; "
-            f"got {reprlib.repr(names)}."
-        )
-    labels = [_check_name(label, f"row {i} of matrix") for i, label in enumerate(labels, 1)]
-    rows = [check_vector(row, f"row {i} of matrix", "arm", arms) for i, row in enumerate(given, 1)]
-    numbers = {key: check_vector(value, key, "row", labels) for key, value in bounds.items()}
+    with about("names"):
+        labels = [f"row{i}" for i in range(1, size + 1)] if names is None else _items(names)
+        if labels is None or len(labels) != size:
+            raise ProblemError(
+                f"names must be a list with one name for each of the matrix's "
+                f"{count(size, 'row')}; got {reprlib.repr(names)}."
+            )
+        labels = [_check_name(label, f"row {i} of matrix") for i, label in enumerate(labels, 1)]
+    with about("matrix"):
+        rows = [
+            check_vector(row, f"row {i} of matrix", "arm", arms) for i, row in enumerate(given, 1)
+        ]
+    numbers = {}
+    for key, value in bounds.items():
+        with about(key):
+            numbers[key] = check_vector(value, key, "row", labels)
     equal = numbers.get("equal")
     lower = numbers.get("lower", np.full(size, -np.inf) if equal is None else equal)
     upper = numbers.get("upper", np.full(size, np.inf) if equal is None else equal)
-    return [
-        Constraint(label, row, low, high)
-        for label, row, low, high in zip(labels, rows, lower, upper, strict=True)
-    ]
+    with about("matrix"):
+        return [
+            Constraint(label, row, low, high)
+            for label, row, low, high in zip(labels, rows, lower, upper, strict=True)
+        ]
 
 
 def _check_name(name: object, what: str) -> str:

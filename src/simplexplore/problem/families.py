@@ -1,5 +1,7 @@
 """Reward families: how informative one sample is, and how to draw one.
 
+All that the program knows about a family stands in its class.
+
 Each family is a one-parameter exponential family in its mean, with a divergence
 ``d(mu, lam)`` that is convex in ``lam``. That convexity is what makes the closest
 alternative across an edge a one-dimensional root (:mod:`simplexplore.bound.information`).
@@ -24,7 +26,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import MeansError, ProblemError, RewardError
+from simplexplore.errors import MeansError, Place, ProblemError, RewardError
+
+from .places import about
 
 Array = npt.NDArray[np.float64]
 
@@ -98,22 +102,25 @@ class Family(ABC):
     domain: tuple[float, float] | None = field(default=None, kw_only=True)
 
     name: ClassVar[str]
+    # What compiled code calls the family; those with the same variance function share a number.
+    code: ClassVar[int]
+    # Stopping thresholds whose error probability is proven, whatever the sampler.
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture")
     # Means must lie strictly between these, in the user's units.
     mean_range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
-    # What compiled code calls it (kernels/exponential.py).
-    number: ClassVar[int]
     # The tilt exists for s above this.
     lowest_tilt: ClassVar[float] = -math.inf
 
     def __post_init__(self) -> None:
-        if self.domain is None:
-            return
+        if self.domain is not None:
+            with about("domain"):
+                object.__setattr__(self, "domain", self._checked_domain(self.domain))
+
+    def _checked_domain(self, domain: tuple[float, float]) -> tuple[float, float]:
         try:
-            low, high = self.domain
+            low, high = domain
         except (TypeError, ValueError):
-            raise ProblemError(
-                f"domain must be two numbers [low, high]; got {self.domain!r}."
-            ) from None
+            raise ProblemError(f"domain must be two numbers [low, high]; got {domain!r}.") from None
         low, high = _finite(low, "domain's low end"), _finite(high, "domain's high end")
         if not low < high:
             raise ProblemError(f"domain must have low < high; got [{low:g}, {high:g}].")
@@ -123,12 +130,19 @@ class Family(ABC):
                 f"domain [{low:g}, {high:g}] leaves the range of {self.name} means, "
                 f"[{range_low:g}, {range_high:g}]; shrink it."
             )
-        object.__setattr__(self, "domain", (low, high))
+        return low, high
 
     @property
     def closed_form(self) -> bool:
-        """Whether closest alternatives need no root: Gaussian rewards without a domain."""
+        """Whether the closest alternative across an edge has a formula."""
         return False
+
+    def gaussian_deviations(self, size: int) -> Array | None:
+        """Deviations with which Gaussian rewards would be no more informative, if there are any.
+
+        In unit coordinates, per arm: d(mu, lam) >= (mu - lam)^2 / (2 sigma^2) for all means.
+        """
+        return None
 
     def range_of_means(self) -> tuple[float, float]:
         """Open interval that holds every possible mean."""
@@ -227,30 +241,36 @@ class Gaussian(Family):
     sigma: float | tuple[float, ...] = 1.0
 
     name: ClassVar[str] = "gaussian"
-    number: ClassVar[int] = 0
+    code: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         given: object = self.sigma
-        if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
-            sigma = tuple(_deviation(x, f"sigma of arm {i + 1}") for i, x in enumerate(given))
-            object.__setattr__(self, "sigma", sigma)
-        else:
-            object.__setattr__(self, "sigma", _deviation(given, "sigma"))
-
-    @property
-    def closed_form(self) -> bool:
-        return self.domain is None
+        sigma: float | tuple[float, ...]
+        with about("sigma"):
+            if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+                sigma = tuple(_deviation(x, f"sigma of arm {i + 1}") for i, x in enumerate(given))
+            else:
+                sigma = _deviation(given, "sigma")
+        object.__setattr__(self, "sigma", sigma)
 
     def sigmas(self, size: int) -> Array:
         if isinstance(self.sigma, tuple):
             if len(self.sigma) != size:
                 raise ProblemError(
                     f"sigma has {len(self.sigma)} numbers for {size} arms; give one number, or "
-                    "one per arm."
+                    "one per arm.",
+                    place=Place(field="sigma"),
                 )
             return np.array(self.sigma)
         return np.full(size, self.sigma)
+
+    @property
+    def closed_form(self) -> bool:
+        return self.domain is None
+
+    def gaussian_deviations(self, size: int) -> Array:
+        return self.sigmas(size)
 
     def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
         scaled = (lam - mu if shift is None else shift) / sigma
@@ -281,9 +301,12 @@ class Bernoulli(Family):
     """
 
     name: ClassVar[str] = "bernoulli"
-    number: ClassVar[int] = 1
+    code: ClassVar[int] = 1
     rewards_are: ClassVar[str] = "0 or 1"
     mean_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def gaussian_deviations(self, size: int) -> Array:
+        return np.full(size, 0.5)  # Pinsker
 
     def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
         shift = lam - mu if shift is None else shift
@@ -313,7 +336,7 @@ class Poisson(Family):
     """Counts 0, 1, 2, ..."""
 
     name: ClassVar[str] = "poisson"
-    number: ClassVar[int] = 2
+    code: ClassVar[int] = 2
     rewards_are: ClassVar[str] = "whole numbers, 0 or more"
     mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     lowest_tilt: ClassVar[float] = -1.0
@@ -357,13 +380,18 @@ class Bounded(Bernoulli):
     high: float = 1.0
 
     name: ClassVar[str] = "bounded"
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("mixture",)
     rewards_are: ClassVar[str] = "numbers between low and high"
 
     def __post_init__(self) -> None:
-        low, high = _finite(self.low, "low"), _finite(self.high, "high")
+        with about("low"):
+            low = _finite(self.low, "low")
+        with about("high"):
+            high = _finite(self.high, "high")
         if not low < high:
             raise ProblemError(
-                f"bounded rewards need low < high; got low = {low:g}, high = {high:g}."
+                f"bounded rewards need low < high; got low = {low:g}, high = {high:g}.",
+                place=Place(field="low"),
             )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simplexplore.errors import ProblemError, SettingError
+from simplexplore.errors import Place, ProblemError, SettingError
 
 from .checks import check_arms, check_groups, check_matrix, check_texts
 from .families import FAMILIES, Family
+from .places import about
 from .spelling import guess, nearest, pointed
 
 if TYPE_CHECKING:
@@ -43,15 +44,20 @@ _WIDEST = 100
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """Read a problem file as it is."""
+    name = str(path)
     try:
         content = Path(path).read_bytes()
     except FileNotFoundError:
         place = "" if Path(path).is_absolute() else f" in {Path.cwd()}"
-        raise ProblemError(f"{path}: there is no such file{place}.") from None
+        raise ProblemError(f"{path}: there is no such file{place}.", place=Place(name)) from None
     except IsADirectoryError:
-        raise ProblemError(f"{path}: this is a folder; name a file in it.") from None
+        raise ProblemError(
+            f"{path}: this is a folder; name a file in it.", place=Place(name)
+        ) from None
     except (OSError, ValueError) as error:
-        raise ProblemError(f"{path}: cannot read it: {_reason(error)}.") from None
+        raise ProblemError(
+            f"{path}: cannot read it: {_reason(error)}.", place=Place(name)
+        ) from None
     try:
         # Some editors begin a file with a byte order mark, which TOML does not know.
         return content.decode("utf-8-sig")
@@ -59,7 +65,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise ProblemError(
             f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8 text; "
-            "save the file as UTF-8."
+            "save the file as UTF-8.",
+            place=Place(name, line),
         ) from None
 
 
@@ -68,15 +75,19 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ProblemError(f"{source}: not valid TOML: brackets are nested too deeply.") from None
+        raise ProblemError(
+            f"{source}: not valid TOML: brackets are nested too deeply.", place=Place(source)
+        ) from None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
     except ValueError:  # from Python's limit on the digits of an integer
-        raise ProblemError(f"{source}: a number in it has too many digits; round it.") from None
+        raise ProblemError(
+            f"{source}: a number in it has too many digits; round it.", place=Place(source)
+        ) from None
     lines = text.replace("\r\n", "\n").rstrip().split("\n")
     place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     if place is None:
-        raise ProblemError(f"{source}: not valid TOML: {message}.")
+        raise ProblemError(f"{source}: not valid TOML: {message}.", place=Place(source))
     reason = message[0].lower() + message[1 : place.start()]
     for pattern, words in _TOML_REASONS.items():
         if found := re.fullmatch(pattern, message[: place.start()]):
@@ -85,40 +96,54 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
     column = int(place[2] or len(lines[-1]) + 1)
     raise ProblemError(
         f"{source}, line {line}: not valid TOML: {reason}.\n"
-        + pointed(lines[line - 1], column - 1, column)
+        + pointed(lines[line - 1], column - 1, column),
+        place=Place(source, line),
     )
 
 
 def arguments(file: Mapping[str, Any]) -> dict[str, Any]:
     """Turn a file's content into the arguments of a problem; check what only files have."""
     for key in file:
-        if any(key in ("family", *parameter_names(family)) for family in FAMILIES.values()):
-            raise ProblemError(f"{key!r} belongs below the line [rewards]; move it there.")
-        if key not in (*_SETTINGS, *_TABLES):
-            raise ProblemError(f"unknown key {key!r}{guess(key, (*_SETTINGS, *_TABLES))}")
+        with about(key):
+            _check_key(key)
     tables = {key: file.get(key, {}) for key in _TABLES}
     for name, table in tables.items():
-        if not isinstance(table, dict):
-            raise ProblemError(
-                f"{name} must be a table, a line [{name}] with its entries below; "
-                f"got {reprlib.repr(table)}."
-            )
-        for key in _SETTINGS:
-            if key in table and not _belongs(key, table[key], name, file):
-                raise ProblemError(
-                    f"{key!r} stands below the line [{name}] and so became part of it; move it "
-                    "above the first line in brackets."
-                )
+        with about(name):
+            _check_table(name, table, file)
     if "arms" not in file:
         raise ProblemError('arms is missing; begin with a line such as arms = ["a", "b"].')
     settings = {key: file[key] for key in _SETTINGS if key in file}
-    arms = check_arms(file["arms"])
-    groups = check_groups(tables["groups"], arms)
-    return settings | {
-        "groups": groups,
-        "rewards": _file_rewards(tables["rewards"]) if "rewards" in file else None,
-        "constraints": _file_constraints(tables["constraints"], arms, groups),
-    }
+    with about("arms"):
+        arms = check_arms(file["arms"])
+    with about("groups"):
+        groups = check_groups(tables["groups"], arms)
+    with about("rewards"):
+        rewards = _file_rewards(tables["rewards"]) if "rewards" in file else None
+    with about("constraints"):
+        constraints = _file_constraints(tables["constraints"], arms, groups)
+    return settings | {"groups": groups, "rewards": rewards, "constraints": constraints}
+
+
+def _check_key(key: str) -> None:
+    if any(key in ("family", *parameter_names(family)) for family in FAMILIES.values()):
+        raise ProblemError(f"{key!r} belongs below the line [rewards]; move it there.")
+    if key not in (*_SETTINGS, *_TABLES):
+        raise ProblemError(f"unknown key {key!r}{guess(key, (*_SETTINGS, *_TABLES))}")
+
+
+def _check_table(name: str, table: object, file: Mapping[str, Any]) -> None:
+    if not isinstance(table, dict):
+        raise ProblemError(
+            f"{name} must be a table, a line [{name}] with its entries below; "
+            f"got {reprlib.repr(table)}."
+        )
+    for key in _SETTINGS:
+        if key in table and not _belongs(key, table[key], name, file):
+            raise ProblemError(
+                f"{key!r} stands below the line [{name}] and so became part of it; move it "
+                "above the first line in brackets.",
+                place=Place(field=key),
+            )
 
 
 def _belongs(key: str, value: object, table: str, file: Mapping[str, Any]) -> bool:
@@ -139,18 +164,20 @@ def _file_rewards(table: Mapping[str, Any]) -> Family:
     name = parameters.pop("family")
     if not isinstance(name, str) or name not in FAMILIES:
         raise ProblemError(
-            f"unknown family {name!r} in [rewards]{guess(str(name), tuple(FAMILIES))}"
+            f"unknown family {name!r} in [rewards]{guess(str(name), tuple(FAMILIES))}",
+            place=Place(field="family"),
         )
     known = parameter_names(FAMILIES[name])
     for key in parameters:
         if key in known:
             continue
+        message = f"unknown key {key!r} in [rewards]{guess(key, ('family', *known))}"
         if any(key in parameter_names(family) for family in FAMILIES.values()):
-            raise ProblemError(
+            message = (
                 f"{key!r} in [rewards] is not for {name} rewards, which take only "
                 f"{', '.join(known)}; remove it, or change family."
             )
-        raise ProblemError(f"unknown key {key!r} in [rewards]{guess(key, ('family', *known))}")
+        raise ProblemError(message, place=Place(field=key))
     return FAMILIES[name](**parameters)
 
 
@@ -163,24 +190,31 @@ def _file_constraints(
         key: value for key, value in table.items() if not (in_matrix_form and key in _MATRIX_KEYS)
     }
     for key, value in texts.items():
-        if isinstance(value, list) and key in _MATRIX_KEYS:
-            raise ProblemError(f"{key!r} in [constraints] needs a matrix beside it; add matrix.")
-        if isinstance(value, list) and (near := nearest(key, _MATRIX_KEYS)):
-            raise ProblemError(f"unknown key {key!r} in [constraints]; did you mean {near!r}?")
-        if isinstance(value, dict):
-            raise ProblemError(
-                f"{key!r} in [constraints] is a table; put a name with dots in quotes."
-            )
+        with about(key):
+            if isinstance(value, list) and key in _MATRIX_KEYS:
+                raise ProblemError(
+                    f"{key!r} in [constraints] needs a matrix beside it; add matrix."
+                )
+            if isinstance(value, list) and (near := nearest(key, _MATRIX_KEYS)):
+                raise ProblemError(f"unknown key {key!r} in [constraints]; did you mean {near!r}?")
+            if isinstance(value, dict):
+                raise ProblemError(
+                    f"{key!r} in [constraints] is a table; put a name with dots in quotes."
+                )
     rows = check_texts(texts, arms, groups)
     if not in_matrix_form:
         return rows
     bounds = {key: table[key] for key in _BOUNDS if key in table}
     if not bounds:
-        raise ProblemError("the matrix in [constraints] has no bounds; add upper, lower or equal.")
+        raise ProblemError(
+            "the matrix in [constraints] has no bounds; add upper, lower or equal.",
+            place=Place(field="matrix"),
+        )
     if "equal" in bounds and len(bounds) > 1:
         raise ProblemError(
             "the matrix in [constraints] has equal beside upper or lower; drop one of them. For "
-            "an equality in some rows only, give these the same lower and upper."
+            "an equality in some rows only, give these the same lower and upper.",
+            place=Place(field="equal"),
         )
     return check_matrix(table["matrix"], bounds, table.get("names"), arms) + rows
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import MeansError, ProblemError
+from simplexplore.errors import MeansError, Place, ProblemError
 
 from .checks import check_arms, check_constraints, check_groups, check_number, check_vector
 from .constraint import Constraint, format_constraint
 from .families import Family, Gaussian
 from .file import arguments, parameter_names, parse_toml, read_text, toml_text, write_text
+from .places import about, line_of
 from .spelling import count, guess
 
 if TYPE_CHECKING:
@@ -110,9 +111,12 @@ class Problem:
         means: npt.ArrayLike | None = None,
         epsilon: float = 0.0,
     ) -> None:
-        checked_arms = check_arms(arms)
-        checked_groups = check_groups({} if groups is None else groups, checked_arms)
-        rows = check_constraints(constraints, checked_arms, checked_groups)
+        with about("arms"):
+            checked_arms = check_arms(arms)
+        with about("groups"):
+            checked_groups = check_groups({} if groups is None else groups, checked_arms)
+        with about("constraints"):
+            rows = check_constraints(constraints, checked_arms, checked_groups)
 
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
@@ -124,11 +128,15 @@ class Problem:
         put("matrix", _frozen(np.reshape([row.coefficients for row in rows], (-1, self.size))))
         put("lower", _frozen(np.array([row.lower for row in rows], dtype=float)))
         put("upper", _frozen(np.array([row.upper for row in rows], dtype=float)))
-        put("rewards", _check_rewards(Gaussian() if rewards is None else rewards, self.size))
-        put("scenario", _check_scenario(scenario))
-        put("delta", _check_delta(delta))
+        with about("rewards"):
+            put("rewards", _check_rewards(Gaussian() if rewards is None else rewards, self.size))
+        with about("scenario"):
+            put("scenario", _check_scenario(scenario))
+        with about("delta"):
+            put("delta", _check_delta(delta))
         put("means", None if means is None else self.check_means(means))
-        put("epsilon", _check_epsilon(epsilon))
+        with about("epsilon"):
+            put("epsilon", _check_epsilon(epsilon))
 
     @property
     def size(self) -> int:
@@ -191,14 +199,15 @@ class Problem:
             If their number is wrong, or one is not finite or outside the range of the
             rewards' family.
         """
-        try:
-            array = check_vector(means, "means", "arm", self.arms)
-        except ProblemError as error:
-            raise MeansError(str(error)) from None
-        for arm, mean in zip(self.arms, array, strict=True):
-            if not math.isfinite(mean):
-                raise MeansError(f"the mean of arm {arm!r} is {mean}; it must be finite.")
-        self.rewards.check_means(array, self.arms)
+        with about("means"):
+            try:
+                array = check_vector(means, "means", "arm", self.arms)
+            except ProblemError as error:
+                raise MeansError(str(error)) from None
+            for arm, mean in zip(self.arms, array, strict=True):
+                if not math.isfinite(mean):
+                    raise MeansError(f"the mean of arm {arm!r} is {mean}; it must be finite.")
+            self.rewards.check_means(array, self.arms)
         return _frozen(array)
 
     @classmethod
@@ -233,7 +242,10 @@ class Problem:
         try:
             return cls(**arguments(table))
         except (ProblemError, MeansError) as error:
-            raise type(error)(f"{source}: {error}") from None
+            place = dataclasses.replace(
+                error.place or Place(), file=source, line=line_of(text, error.place)
+            )
+            raise type(error)(f"{source}: {error}", place=place) from None
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write a problem file that :meth:`from_file` reads back as an equal problem."""

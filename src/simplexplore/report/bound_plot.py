@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.bound.bound import binary_kl
+from simplexplore.bound.information import binary_kl
 
-from . import ternary as triangle
+from . import ternary
+from .bound_text import (
+    hardest_first,
+    headline,
+    move,
+    notes,
+    prominent_arms,
+    recommended,
+    times_alone,
+    title,
+    uses,
+)
+from .numbers import number, share
 from .page import (
     BLUE,
     DIM,
@@ -29,19 +41,6 @@ from .page import (
     Page,
     save_picture,
 )
-from .words import (
-    hardest_first,
-    headline,
-    move,
-    notes,
-    number,
-    prominent_arms,
-    recommended,
-    share,
-    times_alone,
-    title,
-    uses,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,9 +48,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from simplexplore.bound.bound import Bound, Edge, ScenarioBound
+    from simplexplore.bound.result import Bound, Edge, ScenarioBound
 
-    from .words import Use
+    from .bound_text import Use
 
 Array = npt.NDArray[np.float64]
 
@@ -107,12 +106,13 @@ def bound_figure(bound: Bound) -> Figure:
     stack = arms_height + GUTTER + HEADING + (LINE + BAR) * len(constraints)
     edges_height = HEADING + sum(row.height for row in edges)
     if with_triangle:
-        body_width = triangle.WIDTH + GUTTER + arms_width
-        body_height = max(triangle.HEIGHT, stack + GUTTER + edges_height)
+        body_width = ternary.WIDTH + GUTTER + arms_width
+        body_height = max(ternary.HEIGHT, stack + GUTTER + edges_height)
     else:
         body_width = arms_width + GUTTER + SIDE_WIDTH
         body_height = max(stack, edges_height)
-    remarks = [*_left_out(bound, len(shown), len(edges), len(constraints)), *notes(bound)]
+    remarks = _left_out(bound, len(shown), len(edges), len(constraints))
+    remarks += [note.text for note in notes(bound)]
     remark_lines = [line for remark in remarks for line in page.wrap(remark, SMALL, body_width)]
     top = MARGIN + HEADER
     bottom = top + body_height + 0.15
@@ -122,8 +122,8 @@ def bound_figure(bound: Bound) -> Figure:
     page.write(MARGIN, MARGIN + 0.33, page.fit(headline(bound), 10.5, body_width), size=10.5)
     left = MARGIN
     if with_triangle:
-        triangle.draw_triangle(page, bound, left, top)
-        left += triangle.WIDTH + GUTTER
+        ternary.draw_triangle(page, bound, left, top)
+        left += ternary.WIDTH + GUTTER
     _draw_arms(page, bound, shown, left, top, names_width)
     _draw_constraints(page, constraints, left, top + arms_height + GUTTER, arms_width)
     if with_triangle:

@@ -23,7 +23,7 @@ from matplotlib.transforms import Bbox
 
 from simplexplore.errors import SettingError
 
-from .words import shorten
+from .numbers import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from simplexplore.problem.spelling import count
 
-from .tables import MAX_ROWS, print_limited, titled_table
-from .words import number, percent, shorten
+from .numbers import number, percent, shorten
+from .table import MAX_ROWS, print_limited, titled_table
 
 if TYPE_CHECKING:
     from rich.console import Console

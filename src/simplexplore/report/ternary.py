@@ -31,7 +31,7 @@ from .page import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from simplexplore.bound.bound import Bound
+    from simplexplore.bound.result import Bound
 
 Array = npt.NDArray[np.float64]
 

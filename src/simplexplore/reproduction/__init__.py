@@ -11,7 +11,7 @@ from typing import Any
 from simplexplore.problem.catalog import instance
 from simplexplore.simulation.simulate import simulate
 
-from .cells import Store
+from .cells import Cells
 from .part import SEED, THRESHOLD, Evidence, Job, Part
 from .parts import PARTS, find_parts
 from .report import chapter, write_report
@@ -44,37 +44,37 @@ def reproduce(
     workers : int, optional
         Threads or processes; default: all cores. Results do not depend on it.
     """
-    store = Store(folder)
+    cells = Cells(folder)
     count = workers or os.cpu_count() or 1
     tell = progress or (lambda *_: None)
-    wanted = [part for part in PARTS.values() if part in parts or _is_finished(part, store, runs)]
+    wanted = [part for part in PARTS.values() if part in parts or _is_finished(part, cells, runs)]
     chapters = []
     for part in wanted:
-        results = [_simulated(store, part, job, runs, count, tell) for job in part.jobs]
+        results = [_simulated(cells, part, job, runs, count, tell) for job in part.jobs]
         numbers: dict[str, Any] = {}
         if part.compute is not None:
             tell(part.name, 0, 0)
-            numbers = store.numbers(part.name, part.settings, partial(part.compute, count))
+            numbers = cells.numbers(part.name, part.settings, partial(part.compute, count))
         chapters.append(chapter(part, Evidence(results, numbers)))
     tell("report", 0, 0)
     return write_report(chapters, folder, runs)
 
 
-def _has(store: Store, job: Job, runs: int | None) -> bool:
-    return store.has(job.name, job.settings(runs))
+def _has(cells: Cells, job: Job, runs: int | None) -> bool:
+    return cells.has(job.name, job.settings(runs))
 
 
-def _is_finished(part: Part, store: Store, runs: int | None) -> bool:
-    whole = part.compute is None or store.has(part.name, part.settings)
-    return whole and all(_has(store, job, runs) for job in part.jobs)
+def _is_finished(part: Part, cells: Cells, runs: int | None) -> bool:
+    whole = part.compute is None or cells.has(part.name, part.settings)
+    return whole and all(_has(cells, job, runs) for job in part.jobs)
 
 
 def _simulated(
-    store: Store, part: Part, job: Job, runs: int | None, workers: int, tell: Progress
+    cells: Cells, part: Part, job: Job, runs: int | None, workers: int, tell: Progress
 ) -> Any:
     found = instance(job.instance)
     label = f"{part.name}, {job.sampler}, {job.scenario}"
-    return store.results(
+    return cells.results(
         job.name,
         job.settings(runs),
         lambda: simulate(

@@ -11,9 +11,9 @@ from scipy.optimize import nnls
 from simplexplore.bound.bound import lower_bound
 from simplexplore.problem.catalog import instance
 from simplexplore.problem.problem import Problem
+from simplexplore.report.numbers import number
 from simplexplore.report.page import DIM, HEADING, INK, SMALL, TRACK, Page
-from simplexplore.report.results_plot import COLOURS
-from simplexplore.report.words import number
+from simplexplore.report.results_group import COLOURS
 
 from .part import CORRECTED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 

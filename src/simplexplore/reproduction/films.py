@@ -12,7 +12,7 @@ from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import SCENARIOS
 from simplexplore.problem.ratings import GenreTable, environment, read_genres
 from simplexplore.problem.spelling import policy_in_words
-from simplexplore.report.words import number, share
+from simplexplore.report.numbers import number, share
 
 from .part import CORRECTED, NOT_REPRODUCED, OPEN, REPRODUCED, Evidence, Finding, Part, Table
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simplexplore.bound.bound import RelaxedBound, binary_kl
+from simplexplore.bound.information import binary_kl
+from simplexplore.bound.result import RelaxedBound
 from simplexplore.problem.catalog import instance
+from simplexplore.report.numbers import number
 from simplexplore.report.page import HEADING, INK, SMALL, TEXT, TRACK, Page
-from simplexplore.report.results_plot import COLOURS
-from simplexplore.report.words import number
+from simplexplore.report.results_group import COLOURS
 from simplexplore.simulation.simulate import simulate
 
 from .meal import frame

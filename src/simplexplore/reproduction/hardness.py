@@ -15,8 +15,8 @@ from matplotlib.colors import LogNorm
 
 from simplexplore.bound.bound import lower_bound
 from simplexplore.problem.catalog import instance
+from simplexplore.report.numbers import number
 from simplexplore.report.page import DIM, HEADING, SMALL, TEXT, Page
-from simplexplore.report.words import number
 
 from .meal import frame
 from .part import NOT_REPRODUCED, REPRODUCED, Drawing, Evidence, Finding, Part, Table

@@ -13,8 +13,8 @@ from simplexplore.problem.catalog import instance
 from simplexplore.problem.problem import SCENARIOS
 from simplexplore.problem.spelling import policy_in_words
 from simplexplore.report import ternary as triangle
+from simplexplore.report.numbers import number
 from simplexplore.report.page import BLUE, DIM, HEADING, INK, RED, SMALL, TEXT, TRACK, Page
-from simplexplore.report.words import number
 
 from .part import NOT_REPRODUCED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from simplexplore.report.numbers import number
 from simplexplore.report.page import DIM, HEADING, INK, PALE, SMALL, TEXT, Page
-from simplexplore.report.results_plot import COLOURS
-from simplexplore.report.words import number
+from simplexplore.report.results_group import COLOURS
 from simplexplore.simulation.results import Results
 
 from .meal import frame

@@ -22,8 +22,9 @@ from simplexplore import __version__
 from simplexplore.errors import SettingError
 from simplexplore.files import write_whole
 from simplexplore.problem.catalog import instance
+from simplexplore.report.numbers import number
 from simplexplore.report.page import pictures
-from simplexplore.report.words import comparable, number
+from simplexplore.report.results_text import comparable
 
 from .overview import overview_figure
 from .part import SEED, THRESHOLD, VERDICTS, Drawing, Evidence, Finding, Part, Table

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simplexplore.bound.bound import binary_kl
+from simplexplore.bound.information import binary_kl
 from simplexplore.problem.catalog import instance
 from simplexplore.problem.spelling import policy_in_words
+from simplexplore.report.numbers import mean_and_error, number, percent_between, ratio
 from simplexplore.report.results_plot import results_figure
-from simplexplore.report.words import (
-    comparable,
-    mean_and_error,
-    number,
-    percent_between,
-    ratio,
-)
+from simplexplore.report.results_text import comparable
 from simplexplore.simulation.results import Results, clopper_pearson
 
 from .allocations import projected

@@ -11,7 +11,7 @@ from simplexplore.bound.bound import lower_bound
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.catalog import instance
 from simplexplore.problem.problem import Problem
-from simplexplore.report.words import number, percent, percent_between
+from simplexplore.report.numbers import number, percent, percent_between
 from simplexplore.simulation.results import clopper_pearson
 from simplexplore.simulation.simulate import simulate
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from simplexplore.bound.bound import lower_bound
 from simplexplore.problem.problem import Problem
-from simplexplore.report import words
+from simplexplore.report.bound_text import headline, notes, title
 
 from . import models
 from .dependencies import Runner, Threads
@@ -48,8 +48,8 @@ def _planned(body: models.Plan) -> dict[str, Any]:
     with naming_lines(body.problem):
         result = lower_bound(found, known)
     return summary | {
-        "title": words.title(result),
-        "headline": words.headline(result),
-        "notes": words.notes(result),
+        "title": title(result),
+        "headline": headline(result),
+        "notes": [note.text for note in notes(result)],
         "bound": result.to_dict(),
     }

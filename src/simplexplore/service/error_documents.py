@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -14,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from simplexplore.errors import MeansError, ProblemError, SimplexploreError, TooLargeError
+from simplexplore.problem.places import line_of
 from simplexplore.protocol import PROBLEM_TYPE, to_problem
 from simplexplore.report.json_text import to_json
 
@@ -38,7 +38,7 @@ class FileError(ProblemError):
     def __init__(self, error: ProblemError | MeansError, text: str) -> None:
         super().__init__(str(error))
         self.error = error
-        self.line = line_of(text, str(error))
+        self.line = line_of(text, error.place)
 
 
 async def _ours(request: Request, error: Exception) -> Response:
@@ -101,32 +101,3 @@ def internal_error(request: str) -> dict[str, Any]:
         "status": 500,
         "detail": f"the service failed; its log says why, under the request's id ({request}).",
     }
-
-
-def line_of(text: str, message: str) -> int | None:
-    r"""The line of a problem file that a message is about.
-
-    Mistakes in the TOML come with their line. For others it is that of the entry which the
-    message names.
-
-    Examples
-    --------
-    >>> text = 'arms = ["a", "b"]\ndelta = 7\n[constraints]\ncap = "a + z <= 1"'
-    >>> line_of(text, "problem: constraint 'cap': unknown arm 'z'")
-    4
-    >>> line_of(text, "problem: delta must lie strictly between 0 and 1; got 7.")
-    2
-    """
-    stated = re.search(r"\bline (\d+)\b", message)
-    if stated:
-        return int(stated[1])
-    entries = [
-        (found[1].strip().strip("\"'`"), i)
-        for i, line in enumerate(text.splitlines(), start=1)
-        if (found := re.match(r"([^=#\[]+)=", line))
-    ]
-    for shape in ("constraint {!r}", "group {!r}", "{!r}", "\n  {}:", ": {} "):
-        for name, i in entries:
-            if shape.format(name) in message:
-                return i
-    return next((i for name, i in entries if re.search(rf"\b{re.escape(name)}\b", message)), None)

@@ -1,18 +1,8 @@
-"""What simulated runs gave: numbers, a summary of them, and files that hold several.
-
-A folder of results has one manifest, ``results.json``, and one compressed file of arrays
-per result. The manifest names its format and version, and is written last and at once, so
-that a folder is never half new and half old.
-"""
+"""What simulated runs gave: numbers, a summary of them, and folders that hold several."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,26 +11,22 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore import __version__
-from simplexplore.bound.bound import Bound, lower_bound
+from simplexplore.bound.bound import lower_bound
+from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError, SimplexploreError
 from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
-from simplexplore.files import write_whole
 from simplexplore.problem.problem import Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 
-Array = npt.NDArray[np.float64]
+from .results_files import ResultsFolder
 
-MANIFEST = "results.json"
-FORMAT = "simplexplore results"
-# Goes up when a reader of the last version would misread a folder.
-VERSION = 1
+Array = npt.NDArray[np.float64]
 
 # Confidence of intervals for the share of correct runs.
 CONFIDENCE = 0.95
 
-_ARRAYS = {
+_ARRAYS: dict[str, type[np.generic]] = {
     "run_numbers": np.int64,
     "stopping_times": np.int64,
     "capped": np.bool_,
@@ -211,33 +197,6 @@ def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
     return low, high
 
 
-# ---------------------------------------------------------------------- files
-
-
-def check_results_folder(folder: str | os.PathLike[str]) -> Path:
-    """Raise `SettingError` if no results can be written there; write nothing."""
-    target = Path(folder)
-    if target.exists() and not target.is_dir():
-        raise SettingError(f"cannot save results in {str(target)!r}: it is a file, not a folder.")
-    try:
-        existing = next(place for place in (target, *target.absolute().parents) if place.exists())
-    except OSError as error:
-        raise SettingError(f"cannot save results in {str(target)!r}: {_reason(error)}.") from None
-    if not existing.is_dir():
-        raise SettingError(
-            f"cannot save results in {str(target)!r}: {str(existing)!r} is a file, not a folder."
-        )
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise SettingError(f"cannot save results in {str(target)!r}: permission denied.")
-    manifest = target / MANIFEST
-    if manifest.exists() and not _is_ours(manifest):
-        raise SettingError(
-            f"cannot save results in {str(target)!r}: the {MANIFEST} there is not ours, and would "
-            "be lost; choose another folder."
-        )
-    return target
-
-
 def save_results(results: Sequence[Results], folder: str | os.PathLike[str]) -> None:
     """Write results into a folder, which is made if necessary.
 
@@ -249,22 +208,8 @@ def save_results(results: Sequence[Results], folder: str | os.PathLike[str]) -> 
     SettingError
         If it cannot be written.
     """
-    target = check_results_folder(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        old = _array_files(target / MANIFEST)
-        entries = [_write_result(result, target) for result in results]
-        manifest = {
-            "format": FORMAT,
-            "version": VERSION,
-            "simplexplore": __version__,
-            "results": entries,
-        }
-        write_whole(target / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
-        for name in old - {entry["arrays"] for entry in entries}:
-            (target / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise SettingError(f"cannot save results in {str(target)!r}: {_reason(error)}.") from error
+    with ResultsFolder(folder).written() as target:
+        target.write_manifest([_entry(result, target) for result in results])
 
 
 def load_results(folder: str | os.PathLike[str]) -> list[Results]:
@@ -277,88 +222,34 @@ def load_results(folder: str | os.PathLike[str]) -> list[Results]:
     SettingError
         If the folder holds no results, damaged ones, or some from a newer version.
     """
-    source = Path(folder)
-    if not source.is_dir():
-        raise SettingError(f"{folder}: there is no such folder of results.")
-    manifest = source / MANIFEST
-    if not manifest.is_file():
-        raise SettingError(f"{folder} holds no results: there is no {MANIFEST} in it.")
-    content = _read_manifest(manifest)
+    source = ResultsFolder(folder)
     bounds: dict[object, Bound] = {}
     found = []
-    for number, entry in enumerate(content["results"], 1):
+    for number, entry in enumerate(source.entries(), 1):
         try:
-            found.append(_read_result(entry, source, bounds))
+            found.append(_result(entry, source, bounds))
         except SimplexploreError as error:
-            raise SettingError(f"{manifest}, result {number}: {error}") from None
+            raise SettingError(f"{source.manifest}, result {number}: {error}") from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise SettingError(
-                f"{manifest}, result {number}: it is damaged ({type(error).__name__}: {error})."
+                f"{source.manifest}, result {number}: it is damaged "
+                f"({type(error).__name__}: {error})."
             ) from None
     return found
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingError(f"{path}: cannot read it: {_reason(error)}.") from None
-    except ValueError as error:
-        raise SettingError(f"{path}: it is damaged; {error}.") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise SettingError(f"{path}: this is not a file of results from simplexplore.")
-    version = content.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise SettingError(f"{path}: it is damaged; its version is {version!r}.")
-    if version > VERSION:
-        raise SettingError(
-            f"{path}: these results are from a newer version of simplexplore "
-            f"({content.get('simplexplore', 'unknown')}, format {version}); this is "
-            f"{__version__}, which reads formats up to {VERSION}. Update simplexplore to read them."
-        )
-    if not isinstance(content.get("results"), list):
-        raise SettingError(f"{path}: it is damaged; it has no list of results.")
-    return content
-
-
-def _is_ours(manifest: Path) -> bool:
-    try:
-        content = json.loads(manifest.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and content.get("format") == FORMAT
-
-
-def _array_files(manifest: Path) -> set[str]:
-    """Files of arrays that a manifest speaks of, if there is one."""
-    if not manifest.exists():
-        return set()
-    try:
-        entries = json.loads(manifest.read_text(encoding="utf-8"))["results"]
-        names = {str(entry["arrays"]) for entry in entries}
-    except (ValueError, KeyError, TypeError):
-        return set()
-    return {name for name in names if name == Path(name).name and name.endswith(".npz")}
-
-
-def _write_result(result: Results, folder: Path) -> dict[str, Any]:
+def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
     """Write what belongs to one result but the manifest, and return its entry there."""
     plan = result.plan
-    buffer = io.BytesIO()
-    np.savez_compressed(
-        buffer, **{name: getattr(result, name).astype(kind) for name, kind in _ARRAYS.items()}
-    )
-    data = buffer.getvalue()
-    # Named after its content: a new result never overwrites what an old manifest speaks of.
-    name = f"{plan.sampler.name}-{plan.scenario}-{hashlib.sha256(data).hexdigest()[:12]}.npz"
-    write_whole(folder / name, data)
+    arrays = {name: getattr(result, name).astype(kind) for name, kind in _ARRAYS.items()}
+    name = folder.write_arrays(f"{plan.sampler.name}-{plan.scenario}", arrays)
     own = [] if plan.sampler.name in SAMPLERS else [plan.sampler.file, plan.sampler.within]
     return {
         "sampler": plan.sampler.name,
-        "sampler_file": _write_own(own, folder),
+        "sampler_file": folder.write_own(own),
         "scenario": plan.scenario,
         "threshold": plan.threshold.name,
-        "threshold_file": _write_own([plan.threshold.file], folder),
+        "threshold_file": folder.write_own([plan.threshold.file]),
         "tracking": plan.tracking,
         "delta": plan.delta,
         "allocation": plan.allocation,
@@ -374,19 +265,7 @@ def _write_result(result: Results, folder: Path) -> dict[str, Any]:
     }
 
 
-def _write_own(files: Sequence[Path | None], folder: Path) -> str | None:
-    """Keep a sampler or threshold of the user's, under its own name; what it needs beside it."""
-    texts = {file.name: file.read_bytes() for file in files if file is not None}
-    if not texts:
-        return None
-    place = f"own/{hashlib.sha256(b''.join(texts.values())).hexdigest()[:12]}"
-    (folder / place).mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        write_whole(folder / place / name, text)
-    return f"{place}/{next(iter(texts))}"
-
-
-def _read_result(entry: dict[str, Any], folder: Path, bounds: dict[object, Bound]) -> Results:
+def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, Bound]) -> Results:
     problem = Problem.from_text(entry["problem"], source="its problem")
     means, delta = tuple(entry["means"]), float(entry["delta"])
     # Results of one command share their instance; its bound is computed once.
@@ -395,8 +274,8 @@ def _read_result(entry: dict[str, Any], folder: Path, bounds: dict[object, Bound
         bounds[key] = lower_bound(problem, means, delta)
     plan = Plan(
         problem=problem,
-        sampler=find_sampler(_name_or_file(entry, "sampler", folder, SAMPLERS)),
-        threshold=find_threshold(_name_or_file(entry, "threshold", folder, tuple(THRESHOLDS))),
+        sampler=find_sampler(_name_or_file(entry, "sampler", folder.path, SAMPLERS)),
+        threshold=find_threshold(_name_or_file(entry, "threshold", folder.path, tuple(THRESHOLDS))),
         delta=delta,
         scenario=problem.scenario,
         tracking=entry["tracking"],
@@ -404,7 +283,8 @@ def _read_result(entry: dict[str, Any], folder: Path, bounds: dict[object, Bound
     )
     runs = int(entry["runs"])
     noise = entry.get("noise")  # folders written before it was stored have none
-    arrays = _read_arrays(folder / Path(entry["arrays"]).name, runs, problem.size)
+    shapes = {name: (runs, problem.size) if name == "pulls" else (runs,) for name in _ARRAYS}
+    arrays = folder.read_arrays(entry["arrays"], _ARRAYS, shapes)
     return Results(
         plan=plan,
         bound=bounds[key],
@@ -426,26 +306,3 @@ def _name_or_file(entry: dict[str, Any], what: str, folder: Path, known: tuple[s
         # Not a path that happens to exist here.
         raise SettingError(f"this version of simplexplore has no {what} {name!r}.")
     return name
-
-
-def _read_arrays(path: Path, runs: int, size: int) -> dict[str, npt.NDArray[Any]]:
-    if not path.is_file():
-        raise SettingError(f"its file {path.name} is missing.")
-    try:
-        # Through memory: numpy leaves a damaged file open.
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in _ARRAYS}
-    except (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise SettingError(f"its file {path.name} is damaged: {_reason(error)}.") from None
-    for name, kind in _ARRAYS.items():
-        shape = (runs, size) if name == "pulls" else (runs,)
-        if arrays[name].dtype != kind or arrays[name].shape != shape:
-            raise SettingError(
-                f"its file {path.name} is damaged: {name} should be {kind.__name__} of shape "
-                f"{shape}, and is {arrays[name].dtype} of shape {arrays[name].shape}."
-            )
-    return arrays
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error).rstrip(".")

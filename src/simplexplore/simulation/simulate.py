@@ -19,7 +19,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.bound.bound import Bound
+from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.plan import Plan, prepare_simulation
@@ -101,10 +101,7 @@ def simulate(
     Results
         Of the runs finished; all of them unless interrupted (Ctrl-C keeps what is done).
     """
-    for name, value in (("runs", runs), ("workers", workers), ("max_steps", max_steps)):
-        if value is not None:
-            whole_number(value, name, 1)
-    whole_number(seed, "seed", 0)
+    check_counts(runs=runs, seed=seed, workers=workers, max_steps=max_steps)
     plan = prepare_simulation(
         problem,
         means,
@@ -116,12 +113,42 @@ def simulate(
         tracking=tracking,
         may_tie=max_steps is not None,
     )
+    return run_plan(
+        plan,
+        runs=runs,
+        seed=seed,
+        noise=noise,
+        workers=workers,
+        max_steps=max_steps,
+        progress=progress,
+    )
+
+
+def check_counts(*, seed: int, **counts: int | None) -> None:
+    """Raise `SettingError` unless all are whole numbers; counts start at 1, seeds at 0."""
+    for name, value in counts.items():
+        if value is not None:
+            whole_number(value, name, 1)
+    whole_number(seed, "seed", 0)
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    runs: int,
+    seed: int = 0,
+    noise: npt.ArrayLike | None = None,
+    workers: int | None = None,
+    max_steps: int | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Simulate many runs of a plan that was prepared with its means; counts were checked."""
     problem, bound = plan.problem, cast(Bound, plan.bound)
     spread = _noise(problem, noise)
     count = workers or os.cpu_count() or 1
     cap = max_steps or DEFAULT_MAX_STEPS
-    blocks = sorted(
-        _run_blocks(plan, bound, spread, runs, seed, cap, count, progress), key=lambda b: b.first
+    done = sorted(
+        _run_blocks(plan, spread, runs, seed, cap, count, progress), key=lambda block: block.first
     )
     return Results(
         plan=plan,
@@ -130,20 +157,19 @@ def simulate(
         runs_asked=int(runs),
         max_steps=cap,
         run_numbers=np.concatenate(
-            [np.arange(b.first, b.first + len(b.pulls)) for b in blocks] or [np.zeros(0, int)]
+            [np.arange(b.first, b.first + len(b.pulls)) for b in done] or [np.zeros(0, int)]
         ),
-        stopping_times=np.concatenate([np.abs(b.pulls) for b in blocks] or [np.zeros(0, int)]),
-        capped=np.concatenate([b.pulls < 0 for b in blocks] or [np.zeros(0, bool)]),
-        correct=np.concatenate([b.correct for b in blocks] or [np.zeros(0, bool)]),
-        pulls=np.concatenate([b.counts for b in blocks] or [np.zeros((0, problem.size))]),
-        seconds=float(sum(b.seconds for b in blocks)),
+        stopping_times=np.concatenate([np.abs(b.pulls) for b in done] or [np.zeros(0, int)]),
+        capped=np.concatenate([b.pulls < 0 for b in done] or [np.zeros(0, bool)]),
+        correct=np.concatenate([b.correct for b in done] or [np.zeros(0, bool)]),
+        pulls=np.concatenate([b.counts for b in done] or [np.zeros((0, problem.size))]),
+        seconds=float(sum(b.seconds for b in done)),
         noise=None if np.array_equal(spread, problem.rewards.sigmas(problem.size)) else spread,
     )
 
 
 def _run_blocks(
     plan: Plan,
-    bound: Bound,
     noise: Array,
     runs: int,
     seed: int,
@@ -151,6 +177,7 @@ def _run_blocks(
     workers: int,
     progress: Progress | None,
 ) -> list[_Block]:
+    means = cast(Bound, plan.bound).means
     first = Engine(plan)
     first.compile()
     idle: SimpleQueue[Engine] = SimpleQueue()
@@ -163,10 +190,10 @@ def _run_blocks(
             engine = first.twin()
         began = time.perf_counter()
         pulls, vertices, counts = engine.simulate(
-            bound.means, noise, streams(seed, range(start, stop)), max_steps
+            means, noise, streams(seed, range(start, stop)), max_steps
         )
         seconds = time.perf_counter() - began
-        right = np.isin(vertices, list(engine.table.right_answers(bound.means)))
+        right = np.isin(vertices, list(engine.table.right_answers(means)))
         idle.put(engine)
         return _Block(start, pulls, right, counts, seconds)
 

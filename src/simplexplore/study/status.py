@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypedDict
 
-from simplexplore.bound.bound import Bound, lower_bound
+from simplexplore.bound.bound import lower_bound
+from simplexplore.bound.result import Bound
 from simplexplore.errors import NotConvergedError
 from simplexplore.exploration.intervals import mean_intervals
 from simplexplore.problem.spelling import policy_in_words

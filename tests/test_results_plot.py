@@ -10,7 +10,8 @@ from matplotlib.patches import Rectangle
 
 import simplexplore as sx
 from pictures import assert_texts_apart, texts
-from simplexplore.report.results_plot import COLOURS, plot_results, results_figure
+from simplexplore.report.results_group import COLOURS
+from simplexplore.report.results_plot import plot_results, results_figure
 from simulated import made_up
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -72,7 +72,7 @@ def coefficients(rng, moves, rows, arms, equalities, spread):
     weights = Weights(
         edges=graded(len(moves)),
         stiff=graded(len(moves)),
-        taut=graded(rows),
+        rows=graded(rows),
         arms=graded(arms),
     )
     right = {
@@ -100,8 +100,8 @@ def exact_step(place, above, equal, state, weights, right):
         matrix += along * np.outer(slopes[e], slopes[e]) - across * np.outer(bends[e], bends[e])
         slopes[e, size] = Fraction(1)
         matrix += Fraction(weights.stiff[e]) * np.outer(slopes[e], slopes[e])
-    rows, taut = exactly(above), exactly(weights.taut)
-    matrix[:size, :size] += rows.T @ (taut[:, None] * rows)
+    rows, held = exactly(above), exactly(weights.rows)
+    matrix[:size, :size] += rows.T @ (held[:, None] * rows)
     matrix[range(size), range(size)] += exactly(weights.arms)
     matrix[:size, size + 1 :] = exactly(equal).T
     matrix[size + 1 :, :size] = exactly(equal)
@@ -112,7 +112,7 @@ def exact_step(place, above, equal, state, weights, right):
     sides[size + 1 :] = exactly(right["equal"])
     solved = solve_exactly(matrix, sides)
     changed = pulls - exactly(weights.stiff) * (slopes @ solved)
-    return solved, changed, taut * (rows @ solved[:size])
+    return solved, changed, held * (rows @ solved[:size])
 
 
 def compare(step, expected, w, tolerance):

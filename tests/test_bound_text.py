@@ -1,57 +1,20 @@
-"""What tables and pictures say."""
+"""What tables and pictures say about bounds."""
 
 import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.bound.bound import Edge
+from simplexplore.bound.result import Edge
 from simplexplore.problem.spelling import policy_in_words
-from simplexplore.report.words import (
+from simplexplore.report.bound_text import (
     hardest_first,
     move,
-    number,
+    notes,
     prominent_arms,
     recommended,
-    share,
-    shorten,
     times_alone,
     uses,
 )
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0"),
-        (0.1 + 0.2, "0.3"),
-        (-0.2, "-0.2"),
-        (999.96, "1000"),
-        (123456.7, "123,457"),
-        (1e-7, "1e-07"),
-        (3e17, "3e+17"),
-        (np.inf, "infinite"),
-        (-np.inf, "-infinite"),
-    ],
-)
-def test_number(value, text):
-    assert number(value) == text
-
-
-def test_share():
-    assert [share(x) for x in (1.0, 0.12345, 0.0005, 0.0004, 0.0)] == [
-        "1.000",
-        "0.123",
-        "0.001",
-        "<0.001",
-        "-",
-    ]
-
-
-@pytest.mark.parametrize("width", range(1, 12))
-def test_shorten_keeps_to_the_width(width):
-    short = shorten("abcdefghij", width)
-    assert len(short) == min(width, 10)
-    assert ("…" in short) == (width < 10)
 
 
 def test_move_counts_what_it_does_not_name():
@@ -132,3 +95,28 @@ def test_recommended_only_where_samples_help():
     fixed = sx.lower_bound(sx.Problem(2, ["a1 == 1/2"]), [1.0, 0.0])
     assert recommended(fixed.scenarios["anytime"]) is None
     assert recommended(fixed.unconstrained) == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("constraints", "means", "kinds"),
+    [
+        ([], [1.0, 1.0, 0.0], ["ties", "no constraints"]),
+        (["a3 <= 0"], [1.0, 0.5, 0.0], ["forced to zero", "no constraints"]),
+        (
+            ["a1 <= 0.5", "a1 <= 0.6", "a2 <= 0.5"],
+            [1.0, 0.5, 0.0],
+            ["degenerate", "redundant", "no constraints"],
+        ),
+    ],
+)
+def test_notes_say_what_they_are_about(constraints, means, kinds):
+    found = notes(sx.lower_bound(sx.Problem(3, constraints), means))
+    assert [n.kind for n in found if n.kind != "other allocations"] == kinds
+    assert all(n.text.endswith(".") for n in found)
+
+
+def test_notes_of_answers_within_epsilon():
+    bound = sx.lower_bound(sx.Problem(3), [1.0, 0.9, 0.0], epsilon=0.05)
+    first = notes(bound)[0]
+    assert first.kind == "answer"
+    assert first.text.startswith("Quickest to be sure of within 0.05: ")

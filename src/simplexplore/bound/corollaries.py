@@ -1,0 +1,75 @@
+"""Bounds on the characteristic time that need no solver: the paper's corollaries, corrected."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.geometry.edges import Edges
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.geometry.standard_form import Vertex
+from simplexplore.problem.families import Gaussian
+from simplexplore.problem.problem import Problem
+
+from .information import Information
+
+Array = npt.NDArray[np.float64]
+
+
+def corollaries(
+    problem: Problem,
+    polytope: Polytope,
+    vertex: Vertex,
+    edges: Edges,
+    gaps: Array,
+    mu: Array,
+) -> dict[str, float | None]:
+    """Corollaries 1 and 2 of the paper, corrected.
+
+    Corollary 1: each edge alone bounds T from below and uniform sampling bounds it from
+    above, so both ends are maxima over edges (the printed upper end is a minimum, which
+    fails). Corollary 2(b): Cauchy-Schwarz gives T >= H without the condition number, which
+    depends on how rows are scaled; we report it for rows of length one.
+    """
+    kappa = condition_number(polytope, vertex)
+    if len(edges) == 0:
+        return {"distance_lower": 0.0, "distance_upper": 0.0, "kappa": kappa, "H": None}
+    if (gaps == 0).any():
+        return {"distance_lower": math.inf, "distance_upper": math.inf, "kappa": kappa, "H": None}
+    information = Information(edges, gaps, mu, problem.rewards)
+    uniform = np.full(problem.size, 1.0 / problem.size)
+    hardness: float | None = None
+    if isinstance(problem.rewards, Gaussian):
+        losses = (mu.max() - mu) / problem.rewards.sigmas(problem.size)
+        hardness = float(2.0 / (losses @ losses)) if losses.any() else None
+    return {
+        "distance_lower": float(information.edge_times().max()),
+        "distance_upper": float(1.0 / information.closest(uniform).value.min()),
+        "kappa": kappa,
+        "H": hardness,
+    }
+
+
+def condition_number(polytope: Polytope, vertex: Vertex) -> float:
+    """Ratio of extreme singular values of the active rows, each of length one."""
+    problem = polytope.problem
+    active = set(polytope.active(vertex))
+    rows = np.array(
+        [np.ones(problem.size)] + [c.coefficients for c in problem.constraints if c.name in active]
+    )
+    rows /= np.abs(rows).max(axis=1, keepdims=True)  # squares of what is left do not overflow
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    # Rows of arms at zero are unit vectors: the Gram matrix is the identity on those arms plus
+    # that of the few other rows. So it is the identity across what these rows span there, and
+    # only the arms in use and this span, q, are left to look at.
+    used = np.array(sorted(vertex.shares))
+    at_zero = np.delete(np.arange(problem.size), used)
+    q = np.linalg.qr(rows[:, at_zero].T)[0]
+    seen = np.hstack([rows[:, used], rows[:, at_zero] @ q])
+    gram = seen.T @ seen + np.diag(np.r_[np.zeros(len(used)), np.ones(q.shape[1])])
+    sizes = np.linalg.eigvalsh(gram)
+    if q.shape[1] < len(at_zero):
+        sizes = np.append(sizes, 1.0)
+    return float(np.sqrt(sizes.max() / sizes.min()))

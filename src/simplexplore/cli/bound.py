@@ -1,0 +1,41 @@
+"""The command ``bound``: how many samples it takes, before any is taken."""
+
+import typer
+
+from simplexplore.report.json_text import to_json
+
+from .options import AsJson, Delta, Epsilon, Means, Plot, ProblemFile, parse_means
+from .terminal import console
+
+
+def bound(
+    file: ProblemFile,
+    means: Means = None,
+    delta: Delta = None,
+    epsilon: Epsilon = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is best if the means were known, and how many samples it takes to find out."""
+    from simplexplore.bound.bound import lower_bound
+    from simplexplore.problem.problem import Problem
+
+    given = None if means is None else parse_means(means)
+    if plot is not None:
+        from simplexplore.report.bound_plot import plot_bound
+        from simplexplore.report.page import check_plot_path
+
+        check_plot_path(plot)
+    problem = Problem.from_file(file)
+    result = lower_bound(problem, given, delta, epsilon)
+    if plot is not None:
+        plot_bound(result, plot)
+    if as_json:
+        typer.echo(to_json(result.to_dict()))
+        return
+    from simplexplore.report.bound_table import print_bound
+
+    screen = console()
+    print_bound(result, screen)
+    if plot is not None:
+        screen.print(f"\nPicture: {plot}")

@@ -1,0 +1,127 @@
+"""The edges that leave a vertex of the feasible set.
+
+Only edge directions matter to how hard a problem is. They come from the simplex tableau
+at the vertex: one per nonbasic variable, or at a degenerate vertex the extreme rays of a
+small cone. No combination of constraints is ever enumerated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.problem.rational import rational
+
+from .cones import extreme_rays
+from .standard_form import DOUBT, LocalTableau, StandardForm, Vertex
+
+Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Directions of the edges at one vertex, sparse.
+
+    Attributes
+    ----------
+    index, value : (E, L) arrays
+        Edge e changes arm ``index[e, l]`` at rate ``value[e, l]``. Rows are padded with
+        value 0 and a repeated index. Directions point away from the vertex and their
+        positive parts sum to 1.
+    exact : function from e to a dict from arm to Fraction
+        The direction in exact numbers, up to its length.
+    """
+
+    index: Indices
+    value: Array
+    exact: Callable[[int], dict[int, Fraction]] = field(compare=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def dense(self, size: int) -> Array:
+        """(E, size) array of directions."""
+        directions = np.zeros((len(self), size))
+        np.add.at(directions, (np.arange(len(self))[:, None], self.index), self.value)
+        return directions
+
+    def gaps(self, means: Array) -> Array:
+        """Loss per unit along each edge, -means @ direction; exactly 0.0 for a tie."""
+        terms = self.value * means[self.index]
+        gaps = -terms.sum(axis=1)
+        for e in np.flatnonzero(np.abs(gaps) < DOUBT * np.abs(terms).sum(axis=1)):
+            direction = self.exact(int(e))
+            length = sum((x for x in direction.values() if x > 0), Fraction(0))
+            loss = -sum(rational(float(means[a])) * x for a, x in direction.items())
+            gaps[e] = float(loss / length)
+        return np.asarray(gaps)
+
+
+def edges_at(form: StandardForm, vertex: Vertex) -> Edges:
+    """All edge directions at a vertex.
+
+    Nondegenerate: one per nonbasic variable. Degenerate: the extreme rays of the cone that
+    the basic variables at zero leave.
+    """
+    local = LocalTableau(form, vertex)
+    if not local.at_zero:
+        return _unit_edges(local)
+    rays = extreme_rays(len(local.nonbasic), local.exact_rows_at_zero())
+    return _ray_edges(local, [ray.entries for ray in rays])
+
+
+def _unit_edges(local: LocalTableau) -> Edges:
+    """One edge per nonbasic variable."""
+    size = local.form.size
+    change = -local.body_arms
+    doubtful = np.abs(change) < DOUBT * local.magnitude
+    for n in np.flatnonzero(doubtful.any(axis=0)):
+        exact = local.exact_arms(int(local.nonbasic[n]))
+        for r in np.flatnonzero(doubtful[:, n]):
+            change[r, n] = -float(exact[local.arms[r]])
+    own = local.nonbasic < size
+    arms = np.broadcast_to(np.array(local.arms, dtype=np.int64), (len(own), len(local.arms)))
+    index = np.column_stack([np.where(own, local.nonbasic, 0), arms])
+    value = np.column_stack([own.astype(float), change.T])
+    return _pack(index, value, lambda e: _direction(local, {e: 1}))
+
+
+def _ray_edges(local: LocalTableau, rays: Sequence[dict[int, int]]) -> Edges:
+    """One edge per ray over the nonbasic variables."""
+    directions = [_direction(local, ray) for ray in rays]
+    width = max((len(direction) for direction in directions), default=0)
+    index = np.zeros((len(directions), width), dtype=np.int64)
+    value = np.zeros((len(directions), width))
+    for e, direction in enumerate(directions):
+        index[e, : len(direction)] = list(direction)
+        value[e, : len(direction)] = [float(x) for x in direction.values()]
+    return _pack(index, value, directions.__getitem__)
+
+
+def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:
+    """Change of every arm when nonbasic variables grow as the ray says."""
+    direction: dict[int, Fraction] = {}
+    for n, rate in ray.items():
+        column = int(local.nonbasic[n])
+        if column < local.form.size:
+            direction[column] = direction.get(column, Fraction(0)) + rate
+        for arm, entry in local.exact_arms(column).items():
+            direction[arm] = direction.get(arm, Fraction(0)) - rate * entry
+    return {arm: rate for arm, rate in direction.items() if rate}
+
+
+def _pack(index: Indices, value: Array, exact: Callable[[int], dict[int, Fraction]]) -> Edges:
+    """Move zeros to the end, cut the padding, scale positive parts to sum 1."""
+    if len(index):
+        order = np.argsort(value == 0, axis=1, kind="stable")
+        index = np.take_along_axis(index, order, axis=1)
+        value = np.take_along_axis(value, order, axis=1)
+        width = int((value != 0).sum(axis=1).max())
+        value = value[:, :width] / np.where(value > 0, value, 0.0).sum(axis=1, keepdims=True)
+        index = np.where(value != 0, index[:, :width], index[:, :1])
+    return Edges(np.ascontiguousarray(index), np.ascontiguousarray(value), exact)

@@ -1,0 +1,127 @@
+"""Bounds as text for a terminal, readable from 80 columns on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simplexplore.bound.information import binary_kl
+from simplexplore.problem.spelling import count
+
+from .bound_text import (
+    hardest_first,
+    headline,
+    move,
+    notes,
+    prominent_arms,
+    recommended,
+    relaxed,
+    times_alone,
+    title,
+    uses,
+)
+from .numbers import number, share, shorten
+from .table import MAX_ROWS, print_limited, titled_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from simplexplore.bound.result import Bound, ScenarioBound, Unconstrained
+
+# Columns beside the names in the table of scenarios, with the space between them.
+SCENARIO_WIDTH = 59
+
+
+def print_bound(bound: Bound, console: Console) -> None:
+    """Print everything a bound says.
+
+    Parameters
+    ----------
+    bound : Bound
+    console : rich.console.Console
+        It should not interpret markup: names may contain brackets.
+    """
+    problem = bound.problem
+    console.print(
+        f"{count(len(problem.arms), 'arm')}, {count(len(problem.names), 'constraint')}, "
+        f"{problem.rewards.name} rewards, delta {bound.delta:g}, {problem.scenario}",
+        style="dim",
+    )
+    console.print()
+    console.print(f"{title(bound)} (earns {number(bound.value)})", style="bold")
+    console.print(headline(bound), style="bold")
+    if problem.names:
+        print_limited(console, _constraints(bound), len(problem.names), "with more slack")
+    if bound.edges and relaxed(bound) is None:
+        print_limited(console, _comparisons(bound), len(bound.edges), "that are easier")
+        console.print(
+            f"decides: the bound hinges on it ({problem.scenario}); the rest is settled along the "
+            "way",
+            style="dim",
+        )
+    table = _scenarios(bound, name_width=max(console.width - SCENARIO_WIDTH, 12))
+    print_limited(console, table, len(problem.arms), "with fewer samples")
+    console.print()
+    for note in notes(bound):
+        console.print(note.text)
+
+
+def _constraints(bound: Bound) -> Table:
+    """Each constraint with its use and slack, the tightest if there are many."""
+    table = titled_table("Constraints at the best mix")
+    table.add_column("constraint", overflow="ellipsis", no_wrap=True)
+    table.add_column("use", justify="right", no_wrap=True)
+    table.add_column("limit", no_wrap=True)
+    table.add_column("slack", justify="right", no_wrap=True)
+    for use in uses(bound, MAX_ROWS):
+        slack = "none" if use.active else number(use.slack)
+        table.add_row(use.name, number(use.amount), use.limit, slack)
+    return table
+
+
+def _comparisons(bound: Bound) -> Table:
+    """The edges, hardest first."""
+    own = bound.scenarios[bound.problem.scenario]
+    table = titled_table("Comparisons to settle, hardest first")
+    table.add_column("instead of -> use", overflow="fold")
+    table.add_column("gap", justify="right", no_wrap=True)
+    table.add_column("samples alone", justify="right", no_wrap=True)
+    table.add_column("decides", justify="center", no_wrap=True)
+    times = times_alone(bound)
+    for e in hardest_first(times)[:MAX_ROWS]:
+        edge = bound.edges[e]
+        table.add_row(
+            " -> ".join(move(edge, bound.problem.arms, name_width=28)),
+            number(edge.gap) if edge.gap > 0 else "tie",
+            number(float(times[e]) * binary_kl(bound.delta)) if edge.gap > 0 else "-",
+            "yes" if edge.gap <= 0 or e in own.binding_edges else "",
+        )
+    return table
+
+
+def _scenarios(bound: Bound, name_width: int) -> Table:
+    """The scenarios side by side, the unconstrained problem beside them."""
+    table = titled_table("Samples, and where they should go")
+    table.add_column("", no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True)
+    table.add_column("policy", justify="right", no_wrap=True)
+    for name in (*bound.scenarios, "no\nconstraints"):
+        table.add_column(name, justify="right", no_wrap=True)
+    scenarios = list(bound.scenarios.values())
+    everything: list[ScenarioBound | Unconstrained] = [*scenarios, bound.unconstrained]
+    table.add_row("samples, at least", "", "", *(number(x.lower_bound) for x in everything))
+    table.add_row(
+        "characteristic time", "", "", *(number(x.characteristic_time) for x in everything)
+    )
+    table.add_row("certified to within", "", "", *(f"{x.relative_gap:.0e}" for x in scenarios), "")
+    table.add_section()
+    for arm in prominent_arms(bound, MAX_ROWS):
+        used = bound.policy[arm] > 0
+        table.add_row(
+            shorten(bound.problem.arms[arm], name_width),
+            number(float(bound.means[arm])),
+            share(float(bound.policy[arm])),
+            *("" if w is None else share(float(w[arm])) for w in map(recommended, everything)),
+            style="bold" if used else None,
+        )
+    return table

@@ -1,0 +1,109 @@
+"""Numbers and names as people read them in tables and pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+# A share this small would read 0.000.
+VISIBLE = 5e-4
+
+
+def number(value: float) -> str:
+    """Write a number with four significant digits, thousands separated.
+
+    Examples
+    --------
+    >>> number(774.387), number(0.15), number(1234567.8), number(1.5e11), number(float("inf"))
+    ('774.4', '0.15', '1,234,568', '1.5e+11', 'infinite')
+    """
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    if abs(value) >= 1e10:  # longer ones would not fit into columns
+        return f"{value:.4g}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{round(value, 12):.4g}"
+
+
+def share(value: float) -> str:
+    """Write a share of 1 with three decimals, an absent one as a dash.
+
+    Examples
+    --------
+    >>> share(0.5), share(0.0), share(0.0002)
+    ('0.500', '-', '<0.001')
+    """
+    if value <= 0:
+        return "-"
+    return f"{value:.3f}" if value >= VISIBLE else "<0.001"
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut the middle out of a text that is longer than a width.
+
+    Examples
+    --------
+    >>> shorten("Star Trek: The Motion Picture", 16), shorten("Das Boot", 16)
+    ('Star Tre…Picture', 'Das Boot')
+    """
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def mean_and_error(mean: float | None, stderr: float | None) -> str:
+    """Write a mean with its standard error, to the digits that make sense.
+
+    Examples
+    --------
+    >>> mean_and_error(1984.53, 21.4), mean_and_error(12.345, 0.5), mean_and_error(7.0, None)
+    ('1,985 ± 21', '12.3 ± 0.5', '7.0')
+    """
+    if mean is None:
+        return "-"
+    digits = 0 if mean >= 100 else 1
+    error = "" if stderr is None else f" ± {stderr:,.{digits}f}"
+    return f"{mean:,.{digits}f}{error}"
+
+
+def percent(share: float | None) -> str:
+    """Write a share as a percentage; only all is 100%.
+
+    Examples
+    --------
+    >>> percent(1.0), percent(0.9996), percent(0.987), percent(None)
+    ('100%', '99.9%', '98.7%', '-')
+    """
+    return "-" if share is None else f"{_rounded(share, math.floor)}%"
+
+
+def percent_between(low: float, high: float) -> str:
+    """Write an interval of shares, rounded outwards.
+
+    Examples
+    --------
+    >>> percent_between(0.98172, 1.0), percent_between(0.5, 0.98172)
+    ('98.1-100%', '50-98.2%')
+    """
+    return f"{_rounded(low, math.floor)}-{_rounded(high, math.ceil)}%"
+
+
+def _rounded(share: float, direction: Callable[[float], int]) -> str:
+    """Percents to one decimal, always up or always down; the last bit of a float does not count."""
+    return f"{direction(round(1000 * share, 9)) / 10:g}"
+
+
+def ratio(mean: float | None, lower_bound: float) -> str:
+    """Say how many times the lower bound a mean is.
+
+    Examples
+    --------
+    >>> ratio(1984.5, 774.4), ratio(1234567.0, 1.0), ratio(10.0, math.inf)
+    ('2.56', '1,234,567', '-')
+    """
+    if mean is None or not 0 < lower_bound < math.inf:
+        return "-"
+    times = mean / lower_bound
+    return f"{times:.3g}" if times < 1000 else number(times)

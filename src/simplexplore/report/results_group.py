@@ -1,0 +1,96 @@
+"""Results that a picture shows side by side: their names, colours and the room they take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .bound_text import prominent_arms
+from .numbers import mean_and_error
+from .page import BLUE, GREEN, GREY, GUTTER, HEADING, INK, ORANGE, PINK, RED, SKY, TEXT, Page
+from .results_text import circumstances, sampler_labels
+
+if TYPE_CHECKING:
+    from simplexplore.simulation.results import Results
+
+# One colour per sampler in all pictures; names stand beside them, so none has to be guessed.
+COLOURS = {
+    "ctns": BLUE,
+    "cge": ORANGE,
+    "ptns": GREEN,
+    "uniform": GREY,
+    "oracle": INK,
+    "top-two": RED,
+}
+# For samplers of the user's own, in the order they come.
+OWN_COLOURS = (PINK, SKY, "#6A51A3", "#8C564B")
+
+# Arms beyond this are counted in words; so many columns of allocations fit side by side.
+MAX_ARMS, MAX_COLUMNS = 16, 8
+
+# Inches.
+ROW, AXIS, COLUMN_HEAD, ARM_ROW = 0.48, 0.3, 0.25, 0.23
+
+# Times are drawn on a logarithmic scale when a long run of one sampler (its 95% quantile) is
+# so many times the mean of another.
+LOGARITHMIC = 6.0
+
+
+@dataclass
+class Group:
+    """Results that are drawn side by side."""
+
+    results: list[Results]
+
+    def __post_init__(self) -> None:
+        self.labels = sampler_labels(self.results)
+        self.colours: list[str] = []
+        self.arms = prominent_arms(self.results[0].bound, MAX_ARMS)
+        self.circumstances = circumstances(self.results)
+        times = [result.summary()["stopping_time"] for result in self.results]
+        self.means = [mean_and_error(x["mean"], x["stderr"]) for x in times]
+        longest, least = max(x["q95"] for x in times), min(x["mean"] for x in times)
+        self.logarithmic: bool = longest > LOGARITHMIC * least
+
+    @property
+    def least(self) -> float:
+        """The lower bound, or nan where there is none to draw."""
+        bound = self.results[0].lower_bound
+        return bound if 0 < bound < math.inf else math.nan
+
+    @property
+    def runs_height(self) -> float:
+        """Of the panels with one row per result."""
+        return HEADING + COLUMN_HEAD + ROW * len(self.results) + AXIS
+
+    @property
+    def strips(self) -> int:
+        """Rows of columns that the allocations need."""
+        return -(-len(self.results) // MAX_COLUMNS)
+
+    @property
+    def strip_height(self) -> float:
+        """Of one row of columns of allocations."""
+        return COLUMN_HEAD + ARM_ROW * len(self.arms) + 0.1
+
+    @property
+    def height(self) -> float:
+        """Of all panels."""
+        return self.runs_height + GUTTER + HEADING + self.strips * self.strip_height
+
+    def widest_name(self, page: Page) -> float:
+        """Width of the longest name, of a result or an arm."""
+        names = [self.results[0].plan.problem.arms[a] for a in self.arms]
+        return max(page.width_of(name, TEXT, "bold") for name in [*self.labels, *names])
+
+
+def colour(groups: list[Group]) -> None:
+    """Give each sampler the same colour everywhere."""
+    own: dict[str, str] = {}
+    for group in groups:
+        for result in group.results:
+            name = result.plan.sampler.name
+            if name not in COLOURS and name not in own:
+                own[name] = OWN_COLOURS[len(own) % len(OWN_COLOURS)]
+            group.colours.append(COLOURS.get(name) or own[name])

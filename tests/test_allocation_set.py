@@ -1,0 +1,71 @@
+"""The set of allocations that the bound and compiled runs share."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from simplexplore.bound.allocation_set import AllocationSet
+from simplexplore.errors import InfeasibleError
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.problem import SCENARIOS, Problem
+from strategies import systems
+
+
+def allocation_set(constraints, scenario, size=4):
+    return AllocationSet.of(Polytope(Problem(size, constraints)), scenario)
+
+
+def test_simplex_has_room_for_all_arms_and_in_play_are_those_of_policies():
+    allowed = allocation_set(["a4 <= 0", "a1 + a2 <= 0.5"], "end-of-time")
+    assert allowed.is_simplex
+    assert allowed.arms.all()
+    assert allowed.in_play.tolist() == [True, True, True, False]
+    assert allowed.inside.tolist() == [1 / 3, 1 / 3, 1 / 3, 0]
+    assert allowed.deep.tolist() == [0.25] * 4
+    assert allowed.start == pytest.approx([1.0])
+    assert allowed.width == 0.25
+
+
+def test_feasible_set_has_the_rows_of_the_constraints():
+    allowed = allocation_set(["a4 <= 0", "a1 + a2 <= 0.75", "a1 == a3"], "anytime")
+    assert not allowed.is_simplex
+    assert allowed.arms.tolist() == allowed.in_play.tolist() == [True, True, True, False]
+    assert allowed.free.tolist() == [0, 1, 2]
+    assert allowed.above.shape == (1, 4)
+    assert allowed.equal.shape == (2, 4)
+    assert allowed.inside == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
+    assert allowed.width > 0
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@given(system=systems())
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_points_lie_inside_and_start_prices_every_arm_alike(system, scenario):
+    try:
+        polytope = Polytope(system.problem())
+    except InfeasibleError:
+        return
+    allowed = AllocationSet.of(polytope, scenario)
+    for w in (allowed.inside, allowed.deep):
+        assert (w >= 0).all()
+        assert allowed.equal @ w == pytest.approx(allowed.total)
+        assert (allowed.room(w) >= -1e-12).all()
+    prices = np.vstack([allowed.above, allowed.equal]).T @ allowed.start
+    assert prices[allowed.in_play] == pytest.approx(1.0)
+    assert (allowed.costs == 1.0).all()
+
+
+def test_least_share_is_largest_inside_and_rows_count_deep_inside():
+    allowed = allocation_set(["a1 <= 0.25"], "anytime")
+    assert allowed.inside == pytest.approx([0.25] * 4)
+    assert allowed.room(allowed.inside) == pytest.approx([0.0])
+    assert allowed.holds_strictly(allowed.deep)
+    assert not allowed.holds_strictly(np.array([0.3, 0.3, 0.2, 0.2]))
+
+
+def test_mended_allocation_meets_equalities_and_rows():
+    allowed = allocation_set(["a1 + a2 <= 0.5", "a3 == a4"], "anytime")
+    mended = allowed.mended(np.array([0.30001, 0.2, 0.25, 0.2499]))
+    assert allowed.equal @ mended == pytest.approx(allowed.total, abs=1e-12)
+    assert (allowed.room(mended) >= -1e-15).all()
+    assert mended == pytest.approx([0.3, 0.2, 0.25, 0.25], abs=1e-3)

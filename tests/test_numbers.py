@@ -1,0 +1,41 @@
+"""Numbers and names as tables and pictures write them."""
+
+import numpy as np
+import pytest
+
+from simplexplore.report.numbers import number, share, shorten
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.1 + 0.2, "0.3"),
+        (-0.2, "-0.2"),
+        (999.96, "1000"),
+        (123456.7, "123,457"),
+        (1e-7, "1e-07"),
+        (3e17, "3e+17"),
+        (np.inf, "infinite"),
+        (-np.inf, "-infinite"),
+    ],
+)
+def test_number(value, text):
+    assert number(value) == text
+
+
+def test_share():
+    assert [share(x) for x in (1.0, 0.12345, 0.0005, 0.0004, 0.0)] == [
+        "1.000",
+        "0.123",
+        "0.001",
+        "<0.001",
+        "-",
+    ]
+
+
+@pytest.mark.parametrize("width", range(1, 12))
+def test_shorten_keeps_to_the_width(width):
+    short = shorten("abcdefghij", width)
+    assert len(short) == min(width, 10)
+    assert ("…" in short) == (width < 10)
