@@ -14,8 +14,7 @@ import pytest
 import simplexplore as sx
 from commands import run
 from simplexplore.cli import demo
-from simplexplore.exploration import compile as compiling
-from simplexplore.exploration.compile import compile_ahead, explained
+from simplexplore.exploration.compile import explained
 from simplexplore.simulation import simulate as runner
 from simulated import RESULT_KEYS
 
@@ -239,14 +238,14 @@ def test_sampler_files_that_are_no_samplers(tmp_path, text, message):
 
 def test_sampler_that_does_not_compile(tmp_path):
     error = refuse(STAR, "--sampler", sampler_file(tmp_path, "run.w[0] = undefined(3)"))
-    assert "mine.py with threshold gk16 does not compile: NameError: name 'undefined'" in error
+    assert "mine.py does not compile: NameError: name 'undefined'" in error
     assert error.count("\n") == 0
 
 
 def test_what_numba_says_in_one_line():
     text = (
         "\x1b[1mFailed in nopython mode pipeline (step: nopython frontend)\n"
-        "Unknown attribute 'ww' of type Run(array(float64, 1d, C), array(int64, 1d, C))\x1b[0m\n"
+        "Unknown attribute 'ww' of type Run[closed]\x1b[0m\n"
         '\nFile "x.py", line 594:\ndef allocate(setting, table, run, memory):\n'
         "    run.ww[0] = 1.0\n    ^\n"
     )
@@ -270,52 +269,6 @@ def test_threshold_files_that_are_no_thresholds(tmp_path, text, message):
     path = tmp_path / "rule.py"
     path.write_text(text)
     assert message in refuse(STAR, *QUICK, "--threshold", path)
-
-
-def test_samplers_are_compiled_side_by_side(monkeypatch, capsys):
-    class Pool:
-        """Notes what it is given to do."""
-
-        def __init__(self, *_):
-            self.asked = asked
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def submit(self, function, *args):
-            self.asked.append((function, *args))
-            return self
-
-        def result(self):
-            pass
-
-    class Module:
-        def __init__(self, is_cached):
-            self.is_cached = is_cached
-
-    modules = {"uniform.py": Module(False), "cge.py": Module(False), "ctns.py": Module(True)}
-    asked = []
-    monkeypatch.setattr(compiling, "ProcessPoolExecutor", Pool)
-    monkeypatch.setattr(compiling, "build", lambda file, *_: modules[file.name])
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    names = ["uniform", "ctns", "cge", "oracle"]
-    compile_ahead([(name, "anytime") for name in names], sx.Problem(2), "gk16")
-    assert capsys.readouterr().err == "compiling uniform, cge (once on this machine) ...\n"
-    # The oracle is uniform's code.
-    assert [args for _, *args in asked] == [
-        ["uniform", "anytime", True, "gk16", 0.0],
-        ["cge", "anytime", True, "gk16", 0.0],
-    ]
-    assert all(module.is_cached for module in modules.values())
-    function, *arguments = asked[0]
-    function(*arguments)  # nothing raised
-    asked.clear()
-    modules["ctns.py"].is_cached = False
-    compile_ahead([("uniform", "anytime"), ("ctns", "anytime")], sx.Problem(2), "gk16")
-    assert asked == []  # one alone is compiled where it is needed
 
 
 # ---------------------------------------------------------------------- bad input
@@ -355,7 +308,6 @@ def test_bad_options(args, message, monkeypatch):
         raise AssertionError("worked although something was wrong")
 
     monkeypatch.setattr(runner, "Engine", never)
-    monkeypatch.setattr(compiling, "ProcessPoolExecutor", never)
     assert message in refuse(STAR, *args)
 
 
@@ -363,7 +315,7 @@ def test_several_samplers_with_a_bad_option_compile_nothing(monkeypatch):
     def never(*_):
         raise AssertionError("compiled although something was wrong")
 
-    monkeypatch.setattr(compiling, "build", never)
+    monkeypatch.setattr(runner, "Engine", never)
     for bad in (["--runs", 0], ["--workers", 0], ["--seed", -1], ["--tracking", "blind"]):
         refuse(STAR, "--sampler", "ctns,cge", *bad)
 
