@@ -358,7 +358,7 @@ def test_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, monk
     def never(*_, **__):
         raise AssertionError("simulated although nothing can be saved")
 
-    monkeypatch.setattr(runner, "simulate", never)
+    monkeypatch.setattr(runner, "run_plan", never)
     access = os.access
     forbidden = str(tmp_path)
     monkeypatch.setattr(
@@ -383,7 +383,7 @@ def interruptible():
 
 def interrupted_after(monkeypatch, runs):
     """Press Ctrl-C once so many runs of the last sampler are done."""
-    simulate = runner.simulate
+    simulate = runner.run_plan
 
     def wrapped(*args, progress=None, **options):
         if progress is None:  # nobody watches: nobody presses
@@ -391,12 +391,12 @@ def interrupted_after(monkeypatch, runs):
 
         def pressed(done, total):
             progress(done, total)
-            if options["sampler"] == "top-two" and done >= runs:
+            if args[0].sampler.name == "top-two" and done >= runs:
                 signal.raise_signal(signal.SIGINT)
 
         return simulate(*args, progress=pressed, **options)
 
-    monkeypatch.setattr(runner, "simulate", wrapped)
+    monkeypatch.setattr(runner, "run_plan", wrapped)
 
 
 def test_interruption_keeps_what_is_finished(tmp_path, monkeypatch):
@@ -433,7 +433,7 @@ def test_interruption_in_words(monkeypatch):
 
 @pytest.mark.parametrize("before", [0, 1])
 def test_interruption_outside_a_simulation(monkeypatch, before):
-    simulate = runner.simulate
+    simulate = runner.run_plan
     done = []
 
     def interrupted(*args, **options):
@@ -442,7 +442,7 @@ def test_interruption_outside_a_simulation(monkeypatch, before):
         done.append(1)
         return simulate(*args, **options)
 
-    monkeypatch.setattr(runner, "simulate", interrupted)
+    monkeypatch.setattr(runner, "run_plan", interrupted)
     args = ["--sampler", "uniform,top-two", "--runs", 5, "--json"]
     result = run("simulate", STAR, *args, code=130)
     if before:

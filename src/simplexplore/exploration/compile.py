@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -31,8 +32,9 @@ from simplexplore.kernels import (
 )
 from simplexplore.kernels.blocks import Block
 from simplexplore.kernels.cache import code_of, lasts
+from simplexplore.kernels.kernel import calls
 from simplexplore.kernels.slots import Slots
-from simplexplore.samplers.declarations import function_of, is_ours
+from simplexplore.samplers.declarations import function_of, own_text
 
 if TYPE_CHECKING:
     from simplexplore.kernels.native import Unit
@@ -84,40 +86,29 @@ class Program:
             balance=maximin.balance,
             project=projection.project,
         )
-        self._own = {
-            "allocate": () if is_ours(sampler) else (sampler,),
-            "reached": (threshold,) if threshold else (),
-        }
-        self._behind: threading.Thread | None = None
+        called = calls(self.slots.allocate) | calls(self.slots.recommend)
+        self._used = {"allocate", "reached", "recommend"} | (called & {"balance", "project"})
+        self._behind: dict[str, threading.Thread] = {}
 
     @property
     def code(self) -> str:
         """Changes with every file that a run's numbers depend on."""
-        own = (file for files in self._own.values() for file in files)
-        return f"{code_of(*own)}-{'answer' if self._made_with[-1] else 'vertex'}"
+        return code_of(own_text(self.slots.allocate), own_text(self.slots.reached))
 
     # ------------------------------------------------------------------ machine code
 
     def entry(self, name: str) -> Unit:
-        """The machine code of a loop: "simulate", "step" or "fold"."""
+        """The machine code of a loop: "simulate", "step", "fold" or "level"."""
         return _unit(*_ENTRIES[name], self.closed_form)
 
     def bound(self, slot: str, function: Callable[..., Any]) -> Unit:
         """The machine code of a function in a slot."""
         # The projection is the same for all kinds of rewards.
-        closed_form = self.closed_form or slot == "project"
-        return _unit(function, _FORM[slot], closed_form, *self._own.get(slot, ()))
+        return _unit(function, _FORM[slot], self.closed_form or slot == "project")
 
     def address(self, slot: str, function: Callable[..., Any]) -> int:
         """Where compiled code finds a function; 0 if nothing of this run calls it."""
-        return self.bound(slot, function).address if slot in self._used() else 0
-
-    def _used(self) -> set[str]:
-        from simplexplore.kernels.native import calls
-
-        always = {"allocate", "reached", "recommend"}
-        called = calls(self.slots.allocate) | calls(self.slots.recommend)
-        return always | (called & {"balance", "project"})
+        return self.bound(slot, function).address if slot in self._used else 0
 
     def block(self, record: Any) -> Block:
         """A record for compiled code."""
@@ -126,31 +117,31 @@ class Program:
     def units(self, entry: str) -> list[Unit]:
         """All that a loop needs."""
         slots = self.slots._asdict().items()
-        used = self._used()
-        return [self.entry(entry), *(self.bound(k, f) for k, f in slots if k in used)]
+        return [self.entry(entry), *(self.bound(k, f) for k, f in slots if k in self._used)]
 
     def is_ready(self, entry: str) -> bool:
         """Whether nothing has to be compiled for a loop."""
         return all(unit.is_ready for unit in self.units(entry))
 
     def compile(self, entry: str) -> None:
-        """Compile what a loop needs and is not there."""
-        missing = [unit for unit in self.units(entry) if not unit.is_ready]
-        with _announced(missing):
-            for unit in missing:
+        """Read what a loop needs from disk, and compile what is not there."""
+        units = self.units(entry)
+        with _announced([unit for unit in units if not unit.is_ready]):
+            for unit in units:
                 try:
-                    unit.address  # noqa: B018  (compiles it)
+                    unit.address  # noqa: B018  (reads or compiles it)
                 except Exception as error:
-                    file = Path(unit.function.__code__.co_filename)
-                    if file not in itertools.chain(*self._own.values()):
+                    if not own_text(unit.function):
                         raise
+                    file = Path(unit.function.__code__.co_filename)
                     raise explained(error, file.name) from error
 
     def compile_behind(self, entry: str) -> None:
         """Have it compiled by another process; `is_ready` tells when that is done."""
-        if self._behind is None:
-            self._behind = threading.Thread(target=self._compile_apart, args=(entry,), daemon=True)
-            self._behind.start()
+        if entry not in self._behind:
+            thread = threading.Thread(target=self._compile_apart, args=(entry,), daemon=True)
+            self._behind[entry] = thread
+            thread.start()
 
     def _compile_apart(self, entry: str) -> None:
         if not lasts():
@@ -167,15 +158,11 @@ class Program:
             )
 
 
-def _unit(function: Callable[..., Any], form: str, closed_form: bool, *own: Path) -> Unit:
-    return _filed(function, form, closed_form, code_of(*own))
-
-
 @cache
-def _filed(function: Callable[..., Any], form: str, closed_form: bool, code: str) -> Unit:
+def _unit(function: Callable[..., Any], form: str, closed_form: bool) -> Unit:
     from simplexplore.kernels.native import Unit
 
-    return Unit(function, form, closed_form, code)
+    return Unit(function, form, closed_form, code_of(own_text(function)))
 
 
 @contextlib.contextmanager
@@ -213,6 +200,11 @@ def explained(error: Exception, name: str) -> SettingError:
     if "Only accept returning of array passed" in text:
         hint = " Compiled code makes no arrays: use memory.scratch."
     return SettingError(f"{name} does not compile: {reason}{place}.{hint}")
+
+
+def is_switched_off() -> bool:
+    """Whether nothing is to be compiled: numba's own switch, for debugging."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 class Stopwatch:

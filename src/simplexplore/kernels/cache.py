@@ -11,7 +11,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -92,12 +92,9 @@ def check_folder(folder: Path) -> None:
             )
 
 
-def code_of(*own: Path) -> str:
-    """A hash of every file that machine code depends on: ours, and a user's own."""
-    digest = hashlib.sha256(_our_code().encode())
-    for file in own:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:20]
+def code_of(*own: str) -> str:
+    """A hash of every text that machine code depends on: our files, and a user's own."""
+    return hashlib.sha256("\0".join([_our_code(), *own]).encode()).hexdigest()[:20]
 
 
 @cache
@@ -133,11 +130,12 @@ class Shelf:
         return (symbol.decode(), code) if seal == _seal(rest) else None
 
     def write(self, name: str, symbol: str, code: bytes) -> None:
-        """File a unit; it is only ever seen whole."""
+        """File a unit, only ever seen whole; with a full disk it lasts as long as the process."""
         path = self._path(name)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
         rest = symbol.encode() + b"\n" + code
-        write_whole(path, _seal(rest) + b"\n" + rest)
+        with suppress(OSError):
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            write_whole(path, _seal(rest) + b"\n" + rest)
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:

@@ -8,6 +8,7 @@ long enough to pay for that, and a GPU's compiler takes it as it is.
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -32,3 +33,23 @@ def options(function: Callable[..., Any]) -> dict[str, bool] | None:
     """How to compile a function; None if it is not a kernel."""
     marked: dict[str, bool] | None = getattr(function, _MARK, None)
     return marked
+
+
+def calls(function: Callable[..., Any]) -> set[str]:
+    """Names of everything that a kernel, or one that it calls, uses: attributes too."""
+    found: set[str] = set()
+    waiting, seen = [function], {function}
+    while waiting:
+        one = waiting.pop()
+        names = set(one.__code__.co_names)
+        found |= names
+        space = one.__globals__
+        modules = [space[n] for n in names if isinstance(space.get(n), types.ModuleType)]
+        for one_space in (space, *map(vars, modules)):
+            for name in names:
+                called = one_space.get(name)
+                if isinstance(called, types.FunctionType) and called not in seen:
+                    seen.add(called)
+                    if options(called) is not None:
+                        waiting.append(called)
+    return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import types
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 from llvmlite import binding as llvm
 
 from .cache import Shelf
-from .kernel import options
 from .slots import FORMS
 
 _LOADING = threading.Lock()
@@ -63,11 +61,13 @@ class Unit:
     def address(self) -> int:
         """Where its machine code lies; read from disk, or compiled, when first asked for."""
         if not self._address:
-            with self._shelf.locked(self.name):
-                # Another thread or process may have made it meanwhile.
-                if not self._address:
-                    self._address = self._read() or self._make()
+            self._address = self._read() or self._made_once()
         return self._address
+
+    def _made_once(self) -> int:
+        with self._shelf.locked(self.name):
+            # Another thread or process may have made it meanwhile.
+            return self._read() or self._make()
 
     def _read(self) -> int:
         made = self._shelf.read(self.name)
@@ -121,23 +121,3 @@ def _target() -> str:
     """The processor: machine code for one may not run on another."""
     features = llvm.get_host_cpu_features().flatten()
     return " ".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), features])
-
-
-def calls(function: Callable[..., Any]) -> set[str]:
-    """Names of everything that a kernel, or one that it calls, uses: attributes too."""
-    found: set[str] = set()
-    waiting, seen = [function], {function}
-    while waiting:
-        one = waiting.pop()
-        names = set(one.__code__.co_names)
-        found |= names
-        space = one.__globals__
-        modules = [space[n] for n in names if isinstance(space.get(n), types.ModuleType)]
-        for one_space in (space, *map(vars, modules)):
-            for name in names:
-                called = one_space.get(name)
-                if isinstance(called, types.FunctionType) and called not in seen:
-                    seen.add(called)
-                    if options(called) is not None:
-                        waiting.append(called)
-    return found

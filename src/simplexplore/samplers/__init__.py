@@ -22,14 +22,19 @@ from .declarations import DECLARATIONS, HERE, defined, definitions, parsed
 
 TRACKINGS = ("cumulative", "averaged", "direct", "sampled", "focused")
 
-_FILES = {
-    "ctns": "ctns.py",
-    "cge": "cge.py",
-    "ptns": "ptns.py",
-    "uniform": "uniform.py",
-    "oracle": "uniform.py",
-    "top-two": "top_two.py",
+# The paper's first, in its order; others follow as they are found.
+_ORDER = ("ctns", "cge", "ptns", "uniform", "oracle", "top-two")
+
+# The oracle is a fixed allocation, too.
+_FILES = {"oracle": "uniform.py"} | {
+    file.stem.replace("_", "-"): file.name
+    for file in HERE.glob("*.py")
+    if file.stem not in ("__init__", "declarations")
 }
+
+SAMPLERS = tuple(
+    sorted(_FILES, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
+)
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,6 @@ class Sampler:
     def needs_truth(self) -> bool:
         """Whether it must be given the optimal allocation."""
         return self.name == "oracle"
-
-
-SAMPLERS = tuple(_FILES)
 
 
 def find_sampler(name: str) -> Sampler:

@@ -37,6 +37,9 @@ DECLARATIONS = ("ARM_VECTORS", "EDGE_VECTORS", "TRACKING", "WITHIN_CONSTRAINTS",
 _OPEN = ("__future__", "math", "numba", "numpy", "simplexplore", "typing")
 _SEEN = "compiled files see math, np, njit and the kernels' names alone"
 
+# The text that a user's functions were made of, among the names that they see.
+SOURCE = "__source__"
+
 Definition = ast.FunctionDef | ast.Assign
 
 # Python's parser counts its depth for all threads together, and fails if two of them use it
@@ -99,6 +102,11 @@ def function_of(path: Path, name: str) -> Callable[..., Any]:
     return function
 
 
+def own_text(function: Callable[..., Any]) -> str:
+    """The text of the user's file that a function is from; empty for ours."""
+    return str(function.__globals__.get(SOURCE, ""))
+
+
 _OWN: dict[tuple[Path, str], dict[str, Any]] = {}
 
 
@@ -132,7 +140,7 @@ def _run(path: Path, text: str) -> dict[str, Any]:
     module = types.ModuleType(f"own_{hashlib.sha256(text.encode()).hexdigest()[:12]}")
     module.__file__ = str(path)
     space = vars(module)
-    space |= offered()
+    space |= offered() | {SOURCE: text}
     # Types are for the reader: they are not looked at.
     flags = __future__.annotations.compiler_flag
     with _PARSING:

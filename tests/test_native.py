@@ -1,0 +1,351 @@
+"""Kernels as machine code: the same bits, filed safely, compiled once."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simplexplore as sx
+from simplexplore.exploration import compile as compiling
+from simplexplore.exploration.compile import Program
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import prepare
+from simplexplore.exploration.seeding import streams
+from simplexplore.kernels import blocks, cache, native, pipeline, records
+from simplexplore.kernels.slots import FORMS, Slots
+from simplexplore.samplers import find_sampler
+
+STAR = ["front: a1 + a2 <= 0.5", "back: a3 + a4 <= 0.5"]
+
+
+def problem(rewards=None, **settings):
+    return sx.Problem(
+        5,
+        {"front": "a1 + a2 <= 0.5", "back": "a3 + a4 <= 0.5"},
+        rewards or sx.Gaussian(1.0),
+        means=[0.9, 0.5, 0.4, 0.85, 0.7],
+        **settings,
+    )
+
+
+def run_python(code, **environment):
+    """The output of a fresh process."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# ---------------------------------------------------------------- records
+
+
+def test_every_record_has_a_layout():
+    for kind in (*vars(records).values(), Slots):
+        if isinstance(kind, type) and issubclass(kind, tuple) and kind is not tuple:
+            places = blocks.fields(kind.__name__)
+            assert tuple(places)[:-1] == kind._fields
+            known = {*blocks.ARRAYS, *FORMS, "int", "float", "bool"}
+            nested = {"Table", "Slots"}
+            assert {annotation for annotation, _ in places.values()} <= known | nested | {""}
+
+
+def test_blocks_refuse_what_compiled_code_would_misread():
+    shares = records.Shares(np.zeros(3), np.zeros(3))
+    assert len(blocks.Block(shares, lambda *_: 0).words) == 4
+    for wrong in (np.zeros(3, np.float32), np.zeros((3, 1)), np.zeros(6)[::2]):
+        with pytest.raises(TypeError, match="is no Vector"):
+            blocks.Block(shares._replace(w=wrong), lambda *_: 0)
+
+
+# ---------------------------------------------------------------- one compiler, the same bits
+
+
+@pytest.mark.parametrize("rewards", [sx.Gaussian(1.0), sx.Bernoulli()], ids=lambda x: x.name)
+@pytest.mark.parametrize("sampler", ["top-two", "ctns", "cge"])
+def test_compiled_and_uncompiled_events_are_the_same(sampler, rewards, monkeypatch):
+    plan = prepare(problem(rewards, scenario="anytime"), sampler, "mixture")
+    rng = np.random.default_rng(5)
+    kinds = np.tile([records.ASKED, records.ASKED, records.TOLD, records.TOLD], 60)
+    states = []
+    for long in (1e9, -1.0):  # never, always
+        monkeypatch.setattr(compiling.Stopwatch, "LONG", long)
+        engine = Engine(plan)
+        engine.forget(streams(3, range(1))[0])
+        draw = np.random.default_rng(5)
+        if long < 0:
+            engine._program.compile("fold")
+        for i in range(0, len(kinds), 4):
+            arms = np.full(4, -1)
+            engine.fold(kinds[i : i + 2], arms[:2], np.zeros(2))
+            arms[2:] = arms[1::-1]  # told in another order
+            means = np.asarray(plan.problem.means)[arms[2:]]
+            rewarded = (draw.random(2) < means).astype(float)
+            engine.fold(kinds[i + 2 : i + 4], arms[2:], rewarded)
+        assert (engine._stopwatch.seconds > 0) == (long > 0)
+        states.append(engine.state())
+    assert rng is not None
+    assert states[0].keys() == states[1].keys()
+    for name, array in states[0].items():
+        assert array.tobytes() == states[1][name].tobytes(), name
+
+
+def test_numba_is_what_the_pipeline_expects():
+    # If this fails after an update of numba: pipeline.py must follow it. Until then plain.py
+    # serves, slower to compile and without a disk cache.
+    assert native._compiler() is pipeline.compiled
+
+
+def test_plain_numba_gives_the_same():
+    code = """
+        import sys
+        sys.modules["simplexplore.kernels.pipeline"] = {hidden}
+        import simplexplore as sx
+        problem = sx.Problem(3, {{"c": "a1 <= 0.5"}}, means=[0.9, 0.5, 0.1])
+        result = sx.simulate(problem, sampler="top-two", runs=5, workers=1)
+        print(result.stopping_times.tolist(), "simplexplore.kernels.plain" in sys.modules)
+    """
+    hidden = code.format(hidden="None")
+    with_it = code.replace('sys.modules["simplexplore.kernels.pipeline"] = {hidden}', "").format()
+    plain, ours = run_python(hidden, SIMPLEXPLORE_CACHE=""), run_python(with_it)
+    assert plain.endswith("True")
+    assert ours.endswith("False")
+    assert plain.rpartition(" ")[0] == ours.rpartition(" ")[0]
+
+
+def test_live_studies_need_no_compiler():
+    code = """
+        import sys
+        import simplexplore as sx
+        for rewards in (sx.Gaussian(1.0), sx.Bernoulli()):
+            explorer = sx.Explorer(sx.Problem(3, rewards=rewards), sampler="top-two")
+            for step in range(40):
+                explorer.tell(explorer.ask(), float(step % 2))
+        print("numba" in sys.modules)
+    """
+    assert run_python(code) == "False"
+
+
+def test_machine_code_on_disk_needs_no_compiler():
+    code = """
+        import sys
+        import simplexplore as sx
+        problem = sx.Problem(3, means=[0.9, 0.5, 0.1])
+        sx.simulate(problem, sampler="top-two", runs=2, workers=1)
+        print("numba" in sys.modules)
+    """
+    run_python(code)
+    assert run_python(code) == "False"
+
+
+# ---------------------------------------------------------------- compiling behind
+
+
+def test_a_long_study_is_compiled_in_the_background(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiling.Stopwatch, "LONG", 0.0)
+    monkeypatch.setattr(compiling.Stopwatch, "ENOUGH", 0.0)
+    mine = tmp_path / "mine.py"  # certainly not compiled yet
+    mine.write_text(
+        f"# {tmp_path}\ndef allocate(setting, table, run, memory):\n"
+        "    for a in range(setting.size):\n        run.w[a] = setting.inside[a]\n"
+    )
+    explorer = sx.Explorer(sx.Problem(2, means=[0.5, 0.4]), str(mine), delta=1e-9)
+    program = explorer._engine._program
+    assert not program.is_ready("step")
+    began = time.monotonic()
+    while not program.is_ready("step") and time.monotonic() - began < 120:
+        explorer.tell(explorer.ask(), 0.5)
+        time.sleep(0.01)
+    assert program.is_ready("step")
+    explorer.tell(explorer.ask(), 0.5)  # and now natively
+    assert explorer._engine._blocks is not None
+
+
+def test_who_waits_is_told_how_long(monkeypatch, capsys):
+    class Slow:
+        is_ready = False
+
+        def __init__(self, function):
+            self.function = function
+
+        @property
+        def address(self):
+            time.sleep(0.3)
+            return 1
+
+    monkeypatch.setattr(compiling, "PATIENCE", 0.1)
+    plan = prepare(problem(), "top-two", "gk16")
+    program = Engine(plan)._program
+    units = [Slow(unit.function) for unit in program.units("simulate")]
+    monkeypatch.setattr(program, "units", lambda _: units)
+    program.compile("simulate")
+    said = capsys.readouterr().err
+    assert said == "compiling, once on this machine: about 4 s more ...\n"
+    for unit in units:
+        unit.is_ready = True
+    program.compile("simulate")
+    assert capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- the cache
+
+
+def unit(tmp_path, monkeypatch, text="X = 1.0\n"):
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path)
+    file = tmp_path / "mine.py"
+    file.write_text(
+        text + "def reached(setting, table, run, edge, statistic):\n    return statistic > X\n"
+    )
+    uniform = find_sampler("uniform").file
+    program = Program(uniform, file, "reached", True, False)
+    return program.bound("reached", program.slots.reached)
+
+
+def test_a_damaged_file_is_compiled_again(tmp_path, monkeypatch):
+    first = unit(tmp_path, monkeypatch)
+    assert first.address
+    (path,) = tmp_path.glob("*/*.code")
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:-1], whole[:100] + b"\0" + whole[101:], b"junk\n" * 9):
+        path.write_bytes(damaged)
+        compiling._unit.cache_clear()
+        again = unit(tmp_path, monkeypatch)
+        assert again._read() == 0
+        assert again.address
+        assert path.read_bytes() != damaged
+
+
+def test_another_text_is_another_file(tmp_path, monkeypatch):
+    for text, count in (("X = 1.0\n", 1), ("X = 2.0\n", 2), ("X = 1.0\n", 2)):
+        assert unit(tmp_path, monkeypatch, text).address
+        assert len(list(tmp_path.glob("*/*.code"))) == count
+
+
+def test_a_file_that_changes_under_a_program_is_not_misfiled(tmp_path, monkeypatch):
+    first = unit(tmp_path, monkeypatch)
+    (tmp_path / "mine.py").write_text("X = 7.0\ndef reached(*_):\n    return False\n")
+    assert first.address  # of the text that was read
+    compiling._unit.cache_clear()
+    assert not unit(tmp_path, monkeypatch, "X = 7.0\n").is_ready
+
+
+def test_two_processes_compile_a_thing_once(tmp_path):
+    folder = tmp_path / "cache"
+    code = """
+        import sys, time
+        from pathlib import Path
+        from simplexplore.kernels import native
+        made = []
+        compiler = native._compiler()
+        def counted(*arguments):
+            made.append(arguments)
+            time.sleep(0.5)
+            return compiler(*arguments)
+        native._compiler = lambda: counted
+        import simplexplore as sx
+        sx.simulate(sx.Problem(2, means=[1.0, 0.0]), sampler="uniform", runs=1, workers=1)
+        print(len(made))
+    """
+    crew = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            env=os.environ | {"SIMPLEXPLORE_CACHE": str(folder)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    made = [int(one.communicate()[0]) for one in crew]
+    assert [one.returncode for one in crew] == [0, 0]
+    assert sum(made) == len(list(folder.glob("*/*.code")))
+
+
+def test_the_folder_is_ours_alone(tmp_path, monkeypatch):
+    folder = tmp_path / "new" / "cache"
+    monkeypatch.setenv("SIMPLEXPLORE_CACHE", str(folder))
+    cache.cache_folder.cache_clear()
+    try:
+        assert cache.cache_folder() == folder
+        assert folder.stat().st_mode & 0o777 == 0o700
+    finally:
+        cache.cache_folder.cache_clear()
+
+
+def test_folders_that_others_could_write_to_are_refused(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    cache.check_folder(folder)
+    for mode in (0o770, 0o707, 0o1777):
+        folder.chmod(mode)
+        with pytest.raises(sx.SettingError, match="can be written by others"):
+            cache.check_folder(folder)
+    folder.chmod(0o700)
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    with pytest.raises(sx.SettingError, match="is a link"):
+        cache.check_folder(link)
+    tmp_path.chmod(0o777)
+    with pytest.raises(sx.SettingError, match=r"can be written by others.*SIMPLEXPLORE_CACHE"):
+        cache.check_folder(folder)
+    tmp_path.chmod(0o1777)  # like /tmp: nobody may remove what is not theirs
+    cache.check_folder(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_folders_of_others_are_refused(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, 12345)
+    with pytest.raises(sx.SettingError, match="belongs to another user"):
+        cache.check_folder(folder)
+    os.chown(folder, 0, 0)
+    os.chown(tmp_path, 12345, 12345)
+    with pytest.raises(sx.SettingError, match="belongs to another user"):
+        cache.check_folder(folder)
+
+
+def test_a_folder_of_ones_choice_that_cannot_be_made(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SIMPLEXPLORE_CACHE", str(tmp_path / "file" / "x"))
+    cache.cache_folder.cache_clear()
+    try:
+        with pytest.raises(sx.SettingError, match="machine code cannot be kept in SIMPLEXPLORE"):
+            cache.cache_folder()
+    finally:
+        cache.cache_folder.cache_clear()
+
+
+def test_without_a_home_machine_code_lasts_as_long_as_the_process(tmp_path):
+    (tmp_path / "file").write_text("")
+    code = """
+        import simplexplore as sx
+        from simplexplore.kernels import cache
+        sx.simulate(sx.Problem(2, means=[1.0, 0.0]), sampler="uniform", runs=1, workers=1)
+        print(cache.cache_folder(), cache.lasts())
+    """
+    home = {"SIMPLEXPLORE_CACHE": "", "XDG_CACHE_HOME": str(tmp_path / "file")}
+    folder, lasts = run_python(code, **home).split()
+    assert lasts == "False"
+    assert not Path(folder).exists()
+
+
+def test_uncompiled_simulations_for_debugging():
+    code = """
+        import sys
+        import simplexplore as sx
+        problem = sx.Problem(3, means=[0.9, 0.5, 0.1])
+        result = sx.simulate(problem, sampler="top-two", runs=2, workers=1)
+        print(result.stopping_times.tolist(), "numba" in sys.modules)
+    """
+    plain = run_python(code, NUMBA_DISABLE_JIT="1")
+    assert plain.endswith("False")
+    assert plain.rpartition(" ")[0] == run_python(code).rpartition(" ")[0]
