@@ -172,7 +172,7 @@ def _announced(missing: list[Unit]) -> Iterator[None]:
 
     def say() -> None:
         left = max(1, round(seconds - PATIENCE))
-        sys.stderr.write(f"compiling, once on this machine: about {left} s more ...\n")
+        sys.stderr.write(f"compiling (once on this machine), about {left} s more ...\n")
         sys.stderr.flush()
 
     timer = threading.Timer(PATIENCE, say)
