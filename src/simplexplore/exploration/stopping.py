@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import SettingError
+from simplexplore.problem.families import FAMILIES
 from simplexplore.problem.spelling import unknown
 from simplexplore.samplers.declarations import defined, definitions
 
@@ -27,8 +28,6 @@ class Threshold:
     Attributes
     ----------
     name : str
-    proven_for : tuple of str
-        Families for which the error probability is at most delta, whatever the sampler.
     summary : str
         One line for people.
     function : str
@@ -36,25 +35,22 @@ class Threshold:
     """
 
     name: str
-    proven_for: tuple[str, ...]
     summary: str
     function: str
     file: Path | None = None
 
     def is_proven(self, family: str) -> bool:
-        """Whether delta is a promise for this family."""
-        return family in self.proven_for
+        """Whether delta is a promise for this family: one that the family's entry names."""
+        return self.file is None and self.name in FAMILIES[family].proven_thresholds
 
-
-_ALL = ("gaussian", "bernoulli", "poisson", "bounded")
 
 THRESHOLDS = {
     threshold.name: threshold
     for threshold in (
-        Threshold("gk16", (), "log((1 + log t) / delta), the authors' code; a heuristic", "gk16"),
-        Threshold("paper", (), "log((1 + log log t) / delta) as printed; a heuristic", "paper"),
-        Threshold("kk21", _ALL[:3], "Kaufmann & Koolen 2021, per edge; proven", "kk21"),
-        Threshold("mixture", _ALL, "conjugate mixtures, per edge; proven and tighter", "mixture"),
+        Threshold("gk16", "log((1 + log t) / delta), the authors' code; a heuristic", "gk16"),
+        Threshold("paper", "log((1 + log log t) / delta) as printed; a heuristic", "paper"),
+        Threshold("kk21", "Kaufmann & Koolen 2021, per edge; proven", "kk21"),
+        Threshold("mixture", "conjugate mixtures, per edge; proven and tighter", "mixture"),
     )
 }
 
@@ -77,7 +73,7 @@ def find_threshold(name: str) -> Threshold:
             )
         summary = f"from {path.name}; nothing is proven"
         shown = path.name if path.stem in THRESHOLDS else path.stem
-        return Threshold(shown, (), summary, "reached", path.resolve())
+        return Threshold(shown, summary, "reached", path.resolve())
     raise SettingError(unknown("threshold", name, list(THRESHOLDS), ", or a file of yours"))
 
 

@@ -105,7 +105,7 @@ class Family(ABC):
     # What compiled code calls the family; those with the same variance function share a number.
     code: ClassVar[int]
     # Stopping thresholds whose error probability is proven, whatever the sampler.
-    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture")
+    proven_thresholds: ClassVar[tuple[str, ...]] = ()
     # Means must lie strictly between these, in the user's units.
     mean_range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     # The tilt exists for s above this.
@@ -242,6 +242,7 @@ class Gaussian(Family):
 
     name: ClassVar[str] = "gaussian"
     code: ClassVar[int] = 0
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -302,6 +303,7 @@ class Bernoulli(Family):
 
     name: ClassVar[str] = "bernoulli"
     code: ClassVar[int] = 1
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture")
     rewards_are: ClassVar[str] = "0 or 1"
     mean_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
@@ -337,6 +339,7 @@ class Poisson(Family):
 
     name: ClassVar[str] = "poisson"
     code: ClassVar[int] = 2
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture")
     rewards_are: ClassVar[str] = "whole numbers, 0 or more"
     mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     lowest_tilt: ClassVar[float] = -1.0

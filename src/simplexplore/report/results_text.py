@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.problem.spelling import count
 
 from .numbers import number
@@ -71,7 +72,9 @@ def standing(result: Results) -> str:
             f"{threshold.name} is proven for {family} rewards, but these vary more than was told: "
             "nothing promises that wrong answers are rarer than delta."
         )
+    others = [name for name, rule in THRESHOLDS.items() if rule.is_proven(family)]
+    best = f" The threshold {others[-1]!r} does." if others else ""
     return (
         f"{threshold.name} is not proven for {family} rewards: nothing promises that wrong answers "
-        f"are rarer than delta. The threshold 'mixture' does."
+        f"are rarer than delta.{best}"
     )
