@@ -23,13 +23,25 @@ VERDICTS = (REPRODUCED, CORRECTED, NOT_REPRODUCED, OPEN)
 SEED, THRESHOLD = 0, "gk16"
 
 
+# Who makes a claim that the paper makes of other experiments, or not at all.
+OURS = "ours"
+
+
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper, and how it fares here."""
+    """A claim, and how it fares here.
+
+    Attributes
+    ----------
+    claim, verdict, evidence : str
+    where : str
+        Where the paper makes the claim; `OURS` if it does not. Empty: where the part is.
+    """
 
     claim: str
     verdict: str
     evidence: str
+    where: str = ""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from simplexplore.report.page import pictures
 from simplexplore.report.results_text import comparable
 
 from .overview import overview_figure
-from .part import SEED, THRESHOLD, VERDICTS, Drawing, Evidence, Finding, Part, Table
+from .part import OURS, SEED, THRESHOLD, VERDICTS, Drawing, Evidence, Finding, Part, Table
 from .simulations import ALIKE, CLOSE, SURE
 
 PAGE, FINDINGS = "index.html", "findings.md"
@@ -98,6 +98,7 @@ def write_report(chapters: Sequence[Chapter], folder: Path, runs: int | None) ->
 
 def _summary(chapters: Sequence[Chapter], runs: int | None) -> dict[str, Any]:
     counts = Counter(finding.verdict for c in chapters for finding in c.findings)
+    own = Counter(f.verdict for c in chapters for f in c.findings if f.where == OURS)
     packages = ("numpy", "scipy", "numba", "matplotlib")
     return {
         "settings": {
@@ -111,6 +112,7 @@ def _summary(chapters: Sequence[Chapter], runs: int | None) -> dict[str, Any]:
             **{name: version(name) for name in packages},
         },
         "verdicts": {verdict: counts[verdict] for verdict in VERDICTS},
+        "asked_by_us": {verdict: own[verdict] for verdict in VERDICTS},
     }
 
 
@@ -194,25 +196,32 @@ def _markdown(chapters: Sequence[Chapter], summary: Mapping[str, Any]) -> str:
         "",
         (
             "What the experiments, tables and statements of Carlsson, Basu, Johansson and Dubhashi "
-            "(AISTATS 2024) claim, and how each claim fares in [our reproduction](reproduce.md)."
+            "(AISTATS 2024) claim, where, and how each claim fares in "
+            "[our reproduction](reproduce.md). Where the paper says something of other experiments only, the question is marked as "
+            "ours."
         ),
         "",
         _settings_in_words(chapters, summary),
         "",
         REMARKS,
         "",
-        "| | claims |",
-        "|---|---|",
-        *(f"| {_SHOWN_AS[v]} | {n} |" for v, n in summary["verdicts"].items() if n),
+        "| | the paper's claims | asked by us |",
+        "|---|---|---|",
+        *(
+            f"| {_SHOWN_AS[v]} | {n - summary['asked_by_us'][v]} | {summary['asked_by_us'][v]} |"
+            for v, n in summary["verdicts"].items()
+            if n
+        ),
         "",
     ]
     for c in chapters:
         lines += [f"## {c.part.source}: {c.part.title}", ""]
         if c.part.note:
             lines += [c.part.note, ""]
-        lines += ["| the paper says | | we find |", "|---|---|---|"]
+        lines += ["| claim | made in | | we find |", "|---|---|---|---|"]
         lines += [
-            f"| {_cell(f.claim)} | **{_SHOWN_AS[f.verdict]}** | {_cell(f.evidence)} |"
+            f"| {_cell(f.claim)} | {_cell(f.where or c.part.source)} | "
+            f"**{_SHOWN_AS[f.verdict]}** | {_cell(f.evidence)} |"
             for f in c.findings
         ]
         lines.append("")
@@ -268,7 +277,8 @@ def _html(
 def _section(c: Chapter, figures: Sequence[tuple[Drawing, bytes]]) -> str:
     part = c.part
     findings = "".join(
-        f'<tr><td>{escape(f.claim)}</td><td class="verdict {_css(f.verdict)}">'
+        f"<tr><td>{escape(f.claim)}<small>{escape(f.where or part.source)}</small></td>"
+        f'<td class="verdict {_css(f.verdict)}">'
         f"{escape(_SHOWN_AS[f.verdict])}</td><td>{escape(f.evidence)}</td></tr>"
         for f in c.findings
     )
@@ -278,7 +288,8 @@ def _section(c: Chapter, figures: Sequence[tuple[Drawing, bytes]]) -> str:
     return (
         f'<section id="{part.name}"><h2><span>{escape(part.source)}</span> {escape(part.title)}'
         f"</h2>{note}"
-        '<table class="findings"><thead><tr><th>The paper says</th><th></th><th>We find</th></tr>'
+        '<table class="findings"><thead><tr><th>Claim, and where it is made</th><th></th>'
+        "<th>We find</th></tr>"
         f"</thead><tbody>{findings}</tbody></table>"
         f"{''.join(_figure(*figure) for figure in figures)}"
         f"{''.join(map(_table, c.tables))}</section>"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .allocations import projected
 from .part import (
     NOT_REPRODUCED,
     OPEN,
+    OURS,
     REPRODUCED,
     Drawing,
     Evidence,
@@ -28,10 +29,6 @@ from .part import (
     Part,
     Table,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 # The paper's samplers and baselines, and ours; ptns where the paper has it.
 SAMPLERS = ("ctns", "cge", "uniform", "oracle", "top-two")
@@ -52,6 +49,7 @@ COLUMNS = (
 )  # fmt: skip
 
 Groups = dict[str, dict[str, Results]]
+Judge = Callable[[Groups], list[Finding]]
 
 
 def simulated(
@@ -59,7 +57,7 @@ def simulated(
     title: str,
     of: str,
     samplers: Sequence[str],
-    judges: Sequence[Callable[[Groups], list[Finding]]],
+    judges: Sequence[Judge],
     source: str | None = None,
     note: str = "",
 ) -> Part:
@@ -132,7 +130,21 @@ def results_table(name: str, of: str, results: Sequence[Results]) -> Table:
 # ---------------------------------------------------------------------- judgements
 
 
-def optimum(of: str) -> Callable[[Groups], list[Finding]]:
+def said(where: str, *judges: Judge) -> Judge:
+    """Claims that the paper makes of this experiment, and where."""
+
+    def judge(groups: Groups) -> list[Finding]:
+        return [replace(finding, where=where) for one in judges for finding in one(groups)]
+
+    return judge
+
+
+def ours(*judges: Judge) -> Judge:
+    """The same questions, asked by us of an experiment of which the paper does not say it."""
+    return said(OURS, *judges)
+
+
+def optimum(of: str) -> Judge:
     """Judge whether the printed optimal policy is optimal."""
 
     def judge(groups: Groups) -> list[Finding]:
@@ -154,7 +166,7 @@ def optimum(of: str) -> Callable[[Groups], list[Finding]]:
     return judge
 
 
-def better(samplers: Sequence[str], than: str) -> Callable[[Groups], list[Finding]]:
+def better(samplers: Sequence[str], than: str) -> Judge:
     """Judge whether samplers need fewer samples than another."""
 
     def judge(groups: Groups) -> list[Finding]:
