@@ -4,8 +4,9 @@ With epsilon > 0 there are many right answers, and samples spread over several o
 none. So a run commits to one and stays. An answer is plausible while its rate, the most
 information per sample that an allocation can gather against all means under which it is not
 good enough, comes close to the best answer's at the empirical means; how close is close
-shrinks more slowly than the means' errors. From some time on exactly the answers that are best
-at the true means are plausible, so the commitment is to one of them and for good.
+shrinks more slowly than the means' errors. With exact rates, from some time on exactly the answers
+that are best at the true means are plausible, and the commitment is to one of them and for good
+(docs/theory/epsilon.md); rates are solved to 2% here, so answers that close may take turns.
 
 Rates take a small convex program each, so they are looked at again only when the samples have
 grown by a share, or when the present answer does not look good enough at all. Stopping does

@@ -197,8 +197,8 @@ def _markdown(chapters: Sequence[Chapter], summary: Mapping[str, Any]) -> str:
         (
             "What the experiments, tables and statements of Carlsson, Basu, Johansson and Dubhashi "
             "(AISTATS 2024) claim, where, and how each claim fares in "
-            "[our reproduction](reproduce.md). Where the paper says something of other experiments only, the question is marked as "
-            "ours."
+            "[our reproduction](reproduce.md). Where the paper says something of other "
+            "experiments only, the question is marked as ours."
         ),
         "",
         _settings_in_words(chapters, summary),
