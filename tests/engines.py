@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from simplexplore.bound.bound import lower_bound
+from simplexplore.exploration.compile import _ENTRIES
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.seeding import streams
@@ -54,6 +55,12 @@ def natively(engine):
 
 
 def uncompiled(engine):
-    """The same engine, never as machine code however long it takes."""
+    """The same engine, never as machine code however long it takes; simulations neither."""
+
+    def plainly(entry, *arguments):
+        with np.errstate(all="ignore"):
+            return _ENTRIES[entry][0](engine._setting, *engine._arrays, *arguments)
+
     engine._stopwatch.seconds = -math.inf
+    engine.compile, engine._natively = (lambda: None), plainly
     return engine

@@ -264,12 +264,16 @@ def test_permuting_arms_permutes_answers(sampler, data, problem, seed):
 def test_uncompiled_is_compiled(sampler, problem, seed):
     """`simulate`, steps, events and `Explorer` are one run, as machine code or not."""
     native = engine_for(problem, sampler)
-    stepping, stepping_natively, folding = (native.twin() for _ in range(3))
-    uncompiled(stepping), natively(stepping_natively), uncompiled(folding)
+    python, stepping, folding = (uncompiled(native.twin()) for _ in range(3))
+    stepping_natively = natively(native.twin())
     cap = 60 if native._setting.closed_form else 20
     means, noise = np.array(problem.means), problem.rewards.sigmas(problem.size)
     words = streams(seed, range(2))
-    pulls, _, counts = native.simulate(means, noise, words, cap)
+    pulls, answers, counts = native.simulate(means, noise, words, cap)
+    for x, y in zip(
+        python.simulate(means, noise, words, cap), (pulls, answers, counts), strict=True
+    ):
+        assert x.tobytes() == y.tobytes()
     unit = problem.rewards.to_unit(means)
     for run in range(2):
         arm, told = stepping.begin(words[run]), []
@@ -303,9 +307,10 @@ def test_uncompiled_is_compiled(sampler, problem, seed):
             assert explorer.stopped == (pulls[0] > 0)
             assert run_bits(explorer._engine) == run_bits(stepping)
 
-    native.run.integers[CAPPED] = 0  # only simulations are
+    for simulating in (native, python):
+        simulating.run.integers[CAPPED] = 0  # only simulations are
     assert native.run.rewards.tobytes() == stepping.run.rewards.tobytes()
     expected = run_bits(stepping)
-    for other in (native, folding, stepping_natively):
+    for other in (native, python, folding, stepping_natively):
         assert run_bits(other) == expected
         assert other.policy.tolist() == stepping.policy.tolist()
