@@ -25,8 +25,9 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# BASE=<commit> puts the figures of another commit beside ours, OUT=<file> keeps the table.
 bench: $(READY)
-	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
+	$(BIN)/python benchmarks/figures.py $(if $(BASE),--base $(BASE)) $(if $(OUT),--out $(OUT))
 
 # The whole paper; RUNS=50 for a quick look instead of the paper's own number of runs.
 reproduce: $(READY)
