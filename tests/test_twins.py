@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engines import engine_for
+from engines import engine_for, natively
 from instances import TRUTH, drawn
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.records import VERTEX
@@ -44,7 +44,7 @@ def bounded(scenario):
 
 def together(problem, sampler, tracking=None, seed=0, delta=1e-9):
     """Run both and compare everything at every step; returns the arms."""
-    engine = engine_for(problem, sampler, delta, tracking=tracking)
+    engine = natively(engine_for(problem, sampler, delta, tracking=tracking))
     words = streams(seed, range(1))[0]
     arm = engine.begin(words)
     twin = Twin(
