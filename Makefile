@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo serve test lint bench docs reproduce clean
+.PHONY: demo serve test lint bench docs reproduce coverage clean
 
 demo: $(READY)
 	$(BIN)/simplexplore demo
@@ -12,7 +12,12 @@ serve: $(READY)
 	$(BIN)/python examples/dashboard.py
 
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist loadscope
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+# Which lines the tests run, by room; the contract of samplers runs the kernels as Python. Nightly.
+coverage: $(READY)
+	$(BIN)/pytest -n 2 --dist loadgroup --cov --cov-report=json:coverage.json
+	$(BIN)/python tests/rooms.py coverage.json
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -20,8 +25,9 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# BASE=<commit> puts the figures of another commit beside ours, OUT=<file> keeps the table.
 bench: $(READY)
-	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
+	$(BIN)/python benchmarks/figures.py $(if $(BASE),--base $(BASE)) $(if $(OUT),--out $(OUT))
 
 # The whole paper; RUNS=50 for a quick look instead of the paper's own number of runs.
 reproduce: $(READY)
@@ -32,7 +38,7 @@ docs: $(READY)
 
 clean:
 	rm -rf .venv site build dist demo-output reproduction-output dashboard.db dashboard.db-*
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* coverage.json
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml requirements-dev.txt

@@ -1,33 +1,50 @@
 """Files and stores for tests: SQLite always, PostgreSQL where its binaries are installed.
 
-And which tests share a process when there are several.
+And which tests share a process when there are several, and how much the session compiled.
 """
 
 import os
-import re
 
 import pytest
-from xdist.scheduler.loadscope import LoadScopeScheduling
 
 import postgres
+from simplexplore.kernels.cache import cache_folder
 
-# Samplers that use the compiled file of another one.
-SAME_FILE = {"oracle": "uniform"}
-
-
-class Scheduling(LoadScopeScheduling):
-    """What compiles the same kernels runs in one process: two would compile them twice."""
-
-    def _split_scope(self, nodeid):
-        sampler = re.search(r"\[.*(cge|ctns|oracle|ptns|top-two|uniform)", nodeid)
-        if sampler is None:
-            return nodeid.split("::")[0]
-        return SAME_FILE.get(sampler[1], sampler[1])
+COMPILED = pytest.StashKey[set]()
 
 
-@pytest.hookimpl(optionalhook=True)  # not there when xdist is switched off
-def pytest_xdist_make_scheduler(config, log):
-    return Scheduling(config, log)
+def units():
+    """Machine code that is kept on disk."""
+    return set(cache_folder().glob("*/*.code"))
+
+
+def pytest_sessionstart(session):
+    session.config.stash[COMPILED] = units()
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    new = units() - config.stash[COMPILED]
+    terminalreporter.write_line(f"{len(new)} units of machine code compiled")
+
+
+def shared(item):
+    """What a test needs that is made once for many: a server, a browser, a fixture of its file."""
+    if hasattr(item, "callspec") and item.callspec.params.get("url") == "postgresql":
+        return "server"
+    for name, definitions in item._fixtureinfo.name2fixturedefs.items():
+        # Those of pytest and its plugins have no place.
+        if definitions[-1].baseid and definitions[-1].scope != "function":
+            return name if name == "server" else f"{name} of {item.path.stem}"
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks
+def pytest_collection_modifyitems(config, items):
+    """Tests that share something run in one process (`--dist loadgroup`), others wherever."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if group := shared(item):
+                item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import json
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 import simplexplore as sx
 from contract import BOUND_KEYS, SCENARIO_KEYS
+from instances import TRUTH
 from simplexplore.bound import bound as bound_module
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.information import binary_kl
@@ -32,7 +32,6 @@ HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=60)
 
 # Exact vertices, then Newton's method on the optimality conditions in 40-digit arithmetic (mpmath),
 # certified as in docs/theory/characteristic_time.md; rounded to floats.
-TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 
 
 def problem_of(truth):

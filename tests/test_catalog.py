@@ -1,14 +1,13 @@
 """The catalogue against an independent copy of the paper's instances, tests/data/truth.json."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import simplexplore as sx
+from instances import TRUTH
 
-TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 # Names here, and there.

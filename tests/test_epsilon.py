@@ -9,12 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import simplexplore as sx
+from engines import engine_for
 from reference import Rewards, conic_time, sides, vertices
 from simplexplore.cli.app import app
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.seeding import streams
-from simplexplore.exploration.stopping import find_threshold
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels.records import VERTEX
@@ -194,17 +192,11 @@ def test_many_vertices_give_a_bracket(family, monkeypatch):
 COMPILED = [("gaussian", "ctns"), ("bernoulli", "top-two")]
 
 
-def plan(given, sampler, threshold="gk16"):
-    return Plan(
-        given, find_sampler(sampler), find_threshold(threshold), given.delta, given.scenario
-    )
-
-
 @pytest.mark.parametrize(("family", "sampler"), COMPILED)
 def test_same_trajectory_as_the_twin(family, sampler):
     given = problem(family, means=[0.6, 0.55, 0.5, 0.58], epsilon=0.1, delta=1e-3)
     words = streams(5, range(1))[0]
-    engine = Engine(plan(given, sampler))
+    engine = engine_for(given, sampler)
     arm = engine.begin(words)
     tracking = find_sampler(sampler).tracking["end-of-time"]
     twin = AnswerTwin(engine, sampler, tracking, words, given.delta)
@@ -237,7 +229,7 @@ def test_same_trajectory_as_the_twin(family, sampler):
 @pytest.mark.parametrize(("family", "sampler"), COMPILED)
 def test_commits_to_plausible_answers(family, sampler):
     given = problem(family, means=[0.6, 0.55, 0.5, 0.58], epsilon=0.1, delta=1e-9)
-    engine = Engine(plan(given, sampler))
+    engine = engine_for(given, sampler)
     arm = engine.begin(streams(1, range(1))[0])
     rng = np.random.default_rng(3)
     looks = 0
@@ -306,7 +298,7 @@ def test_explorer_and_study_give_the_simulated_run(tmp_path):
 
     given = problem(means=[0.5, 0.5, 0.4, 0.3], epsilon=0.3)
     results = sx.simulate(given, sampler="top-two", runs=1, seed=4, threshold="mixture")
-    engine = Engine(plan(given, "top-two", "mixture"))
+    engine = engine_for(given, "top-two", threshold="mixture")
     explorer = sx.Explorer(given, "top-two", seed=4)
     study = Study.create(
         Store(f"sqlite:///{tmp_path}/s.db"), "mix", given, sampler="top-two", seed=4

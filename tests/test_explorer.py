@@ -1,4 +1,4 @@
-"""Ask and tell: every rule in the class's notes, and the same run as in simulation."""
+"""Ask and tell: the rules in the class's notes; asking itself is in test_sampler_contract.py."""
 
 import math
 
@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from random_numbers import fill_normal, fill_poisson, fill_uniform
 from simplexplore.errors import RewardError, SettingError
-from simplexplore.exploration.seeding import streams
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
 
@@ -37,25 +35,6 @@ def warm(x, steps=10, seed=0):
     for _ in range(steps):
         x.tell(x.ask(), float(rng.normal()))
     return x
-
-
-def test_asking_changes_nothing():
-    x = warm(explorer(delta=1e-6))
-    before = state(x)
-    assert [x.ask() for _ in range(5)] == [before[0]] * 5
-    assert state(x) == before
-
-
-def test_asking_often_or_once_is_the_same_run():
-    one, two = explorer(delta=1e-6, seed=4), explorer(delta=1e-6, seed=4)
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        reward = float(rng.normal())
-        two.ask()
-        two.ask()
-        assert one.ask() == two.ask()
-        one.tell(one.ask(), reward)
-        two.tell(two.ask(), reward)
 
 
 def test_telling_another_arm_counts():
@@ -171,16 +150,6 @@ def test_before_any_reward():
     assert x.counts.tolist() == [0, 0, 0]
 
 
-def test_answers_are_copies():
-    x = warm(explorer(delta=1e-6))
-    before = state(x)
-    x.counts[:] = 99
-    x.means[:] = 99
-    x.policy[:] = 99
-    assert state(x) == before
-    assert x.policy.max() <= 1
-
-
 def test_seeds():
     for seed in (-1, 1.5, True):
         with pytest.raises(SettingError, match="seed must be a whole number, 0 or more"):
@@ -206,33 +175,6 @@ def test_settings():
     with pytest.raises(sx.ProblemError, match="scenario"):
         explorer(scenario="sometimes")
     assert explorer(scenario="anytime", delta=0.3).problem.delta == 0.3
-
-
-@pytest.mark.parametrize("scenario", ["end-of-time", "anytime"])
-@pytest.mark.parametrize("sampler", ["uniform", "ctns", "cge", "ptns", "top-two"])
-def test_same_arms_as_run_0_of_simulate(sampler, scenario):
-    means = np.array([0.7, 0.1, 0.35])
-    for rewards in (Gaussian(0.5), Bernoulli(), Poisson()):
-        problem = Problem(ARMS, ["a + b <= 0.6"], rewards, means=means, scenario=scenario)
-        result = sx.simulate(problem, sampler=sampler, runs=1, seed=8, delta=0.2, workers=1)
-        x = sx.Explorer(problem, sampler, threshold="gk16", delta=0.2, seed=8)
-        stream = streams(8, range(1))[0, 0].copy()
-        one = np.zeros(1)
-        while not x.stopped:
-            arm = x.ask()
-            mean = means[ARMS.index(arm)]
-            if rewards.name == "gaussian":
-                fill_normal(stream, one)
-                reward = mean + 0.5 * one[0]
-            elif rewards.name == "bernoulli":
-                fill_uniform(stream, one)
-                reward = float(one[0] < mean)
-            else:
-                fill_poisson(stream, mean, one)
-                reward = one[0]
-            x.tell(arm, reward)
-        assert x.pulls == result.stopping_times[0]
-        assert x.counts.tolist() == result.pulls[0].tolist()
 
 
 @pytest.mark.parametrize("sigma", [1e-200, 1e200, (1.0, 1e155, 1.0)])

@@ -5,15 +5,12 @@ import math
 import numpy as np
 import pytest
 
+import engines
 import simplexplore as sx
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.seeding import streams
-from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, LATE, TOLD
 from simplexplore.problem.families import Bernoulli, Gaussian
 from simplexplore.problem.problem import Problem
-from simplexplore.samplers import find_sampler
 
 ARMS = ["a", "b", "c", "d", "e"]
 MEANS = np.array([0.9, 0.5, 0.4, 0.85, 0.7])
@@ -25,9 +22,7 @@ def star(rewards=None, scenario="anytime"):
 
 
 def engine_for(problem, sampler="ctns", threshold="mixture", delta=1e-9, seed=0):
-    engine = Engine(
-        Plan(problem, find_sampler(sampler), find_threshold(threshold), delta, problem.scenario)
-    )
+    engine = engines.engine_for(problem, sampler, delta, threshold=threshold)
     engine.forget(streams(seed, range(1))[0])
     return engine
 

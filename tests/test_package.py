@@ -1,7 +1,9 @@
 """The package as a whole: public names, and what importing it costs."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,11 @@ def test_public_names_are_those_of_their_modules():
 
     assert simplexplore.Problem is Problem
     assert simplexplore.lower_bound is lower_bound
+
+
+def test_no_test_file_needs_another():
+    for file in Path(__file__).parent.glob("*.py"):
+        assert not re.search(r"^\s*(from|import) test_", file.read_text(), re.MULTILINE), file
 
 
 def test_unknown_name():

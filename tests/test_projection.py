@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from engines import engine_for
+from instances import AWKWARD, awkward
 from simplexplore.kernels.projection import project_within_rows
-from test_samplers import AWKWARD, awkward, engine_for
 from twins import project
 
 

@@ -1,12 +1,11 @@
 """The twins themselves: against the 40-digit truth and against each other."""
 
-import json
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from instances import TRUTH
 from reference import (
     Rewards,
     active_sides,
@@ -20,8 +19,6 @@ from reference import (
     time_between,
     vertices,
 )
-
-TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 
 
 class Instance:

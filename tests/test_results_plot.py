@@ -194,15 +194,14 @@ def test_no_marks_where_nothing_is_optimal():
 
 
 def test_scale_is_logarithmic_when_needed():
-    def scale(case):
-        return panels(results_figure(CASES[case]()))["times 0"].get_xscale()
-
-    assert scale("one") == "linear"
-    assert scale("far apart") == "log"
-    notes = [any("logarithmic" in x for x in words(results_figure(CASES[c]()))) for c in CASES]
-    scales = [scale(case) == "log" for case in CASES]
-    assert notes == scales
-    assert panels(results_figure(CASES["one"]()))["times 0"].get_xlim()[0] == 0
+    figures = {case: results_figure(make()) for case, make in CASES.items()}
+    times = {case: panels(figure)["times 0"] for case, figure in figures.items()}
+    assert times["one"].get_xscale() == "linear"
+    assert times["far apart"].get_xscale() == "log"
+    for case, figure in figures.items():
+        noted = any("logarithmic" in text for text in words(figure))
+        assert noted == (times[case].get_xscale() == "log")
+    assert times["one"].get_xlim()[0] == 0
 
 
 def test_a_sampler_has_one_colour_everywhere():

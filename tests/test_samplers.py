@@ -1,9 +1,5 @@
-"""One contract that every sampler keeps, on random problems with awkward constraints.
+"""Samplers reach their goal, and what they cannot do is refused; see test_sampler_contract.py."""
 
-Compiled functions are those of the threshold gk16, so that the whole file needs few of them.
-"""
-
-import json
 import math
 from pathlib import Path
 
@@ -11,186 +7,14 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from random_numbers import fill_normal
+from engines import engine_for, follow
+from instances import AWKWARD, awkward, drawn, paper
 from simplexplore.bound.bound import lower_bound
 from simplexplore.errors import MeansError, ProblemError, SettingError
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.plan import Plan
-from simplexplore.exploration.seeding import streams
-from simplexplore.exploration.stopping import find_threshold
-from simplexplore.kernels.records import AVERAGED, DIRECT, PULLS, VERTEX
 from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 from simplexplore.simulation import simulate as runner
-
-TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
-SCENARIOS = ["end-of-time", "anytime"]
-
-
-def paper(name, scenario="end-of-time"):
-    truth = TRUTH[name]
-    rewards = Gaussian(truth["sigma"]) if truth["family"] == "gaussian" else Bernoulli()
-    return Problem(
-        len(truth["mu"]),
-        (truth["B"], truth["c"]),
-        rewards,
-        delta=truth["delta"],
-        means=truth["mu"],
-        scenario=scenario,
-    )
-
-
-def engine_for(problem, sampler, delta=0.1, tracking=None):
-    chosen = find_sampler(sampler)
-    allocation = tuple(lower_bound(problem).allocation.tolist()) if chosen.needs_truth else None
-    plan = Plan(
-        problem=problem,
-        sampler=chosen,
-        threshold=find_threshold("gk16"),
-        delta=delta,
-        scenario=problem.scenario,
-        tracking=tracking,
-        allocation=allocation,
-    )
-    return Engine(plan)
-
-
-def follow(engine, rewards, steps, seed=0, each=None):
-    """Arms of one run told rewards[arm, number of the pull], step by step."""
-    arm = engine.begin(streams(seed, range(1))[0])
-    taken = np.zeros(engine.plan.problem.size, dtype=int)
-    arms = []
-    if each is not None:
-        each(engine)
-    while arm is not None and len(arms) < steps:
-        arms.append(arm)
-        engine.observe(arm, float(rewards[arm, taken[arm]]))
-        taken[arm] += 1
-        arm = engine.advance()
-        if each is not None:
-            each(engine)
-    return arms
-
-
-def gaussian_rewards(problem, steps, seed):
-    rng = np.random.default_rng(seed)
-    mu = np.asarray(problem.means)[:, None]
-    return mu + problem.rewards.sigmas(problem.size)[:, None] * rng.normal(size=(len(mu), steps))
-
-
-# ------------------------------------------------------------ awkward problems
-
-
-def awkward(seed, scenario, family="gaussian"):
-    """Random rows through one policy: degenerate vertices, an equality, a forced arm."""
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(4, 8))
-    point = rng.integers(1, 4, size).astype(float)
-    forced = seed % 3 == 1
-    if forced:
-        point[-1] = 0
-    point /= point.sum()
-    rows, bounds = [], []
-    for _ in range(int(rng.integers(1, 4))):
-        row = rng.integers(-1, 3, size).astype(float)
-        room = rng.choice([0.0, 0.05, 0.2])  # tight rows meet in one point
-        rows.append(row)
-        bounds.append(float(row @ point) + room)
-    if forced:
-        rows.append(np.eye(size)[-1])  # last arm <= 0
-        bounds.append(0.0)
-    constraints = [
-        sx.Constraint(f"c{i}", row.tolist(), -math.inf, bound)
-        for i, (row, bound) in enumerate(zip(rows, bounds, strict=True))
-    ]
-    if seed % 3 == 2:
-        row = rng.integers(0, 2, size).astype(float)
-        row[0], row[1] = 1.0, 0.0
-        total = float(row @ point)
-        constraints.append(sx.Constraint("fixed", row.tolist(), total, total))
-    means = rng.uniform(0.2, 0.8, size)
-    rewards = {"gaussian": Gaussian(0.5), "bernoulli": Bernoulli(), "poisson": Poisson()}[family]
-    return Problem(size, constraints, rewards, means=means, scenario=scenario)
-
-
-AWKWARD = list(range(9))
-
-
-def rows_of(problem):
-    """(matrix, lower, upper) of the feasible set as the user wrote it."""
-    return problem.matrix, problem.lower, problem.upper
-
-
-def violation(problem, change):
-    """By how much the allocations tracked since the last step leave the set.
-
-    The step that ends the first round adds two: its own and the first one chosen.
-    """
-    w = change / max(1, round(change.sum()))
-    matrix, lower, upper = rows_of(problem)
-    worst = max(abs(w.sum() - 1.0), float(-w.min()))
-    for row, low, high in zip(matrix, lower, upper, strict=True):
-        value = float(row @ w)
-        worst = max(worst, low - value, value - high)
-    return worst
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("seed", AWKWARD)
-def test_anytime_allocations_stay_in_the_set(sampler, seed):
-    problem = awkward(seed, "anytime")
-    engine = engine_for(problem, sampler, delta=1e-6)
-    before = np.zeros(problem.size)
-    worst = 0.0
-
-    def check(engine):
-        nonlocal worst
-        allocation = engine.run.target - before
-        if allocation.any():  # nothing is added once a run stops
-            worst = max(worst, violation(problem, allocation))
-        before[:] = engine.run.target
-
-    arms = follow(engine, gaussian_rewards(problem, 300, [seed, 1]), 300, each=check)
-    assert len(arms) > problem.size
-    assert worst <= 1e-9
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("family", ["bernoulli", "poisson"])
-def test_anytime_allocations_stay_in_the_set_for_other_families(sampler, family):
-    for seed in (1, 2, 3):
-        problem = awkward(seed, "anytime", family)
-        engine = engine_for(problem, sampler, delta=1e-6)
-        before = np.zeros(problem.size)
-        worst = [0.0]
-
-        def check(engine, problem=problem, before=before, worst=worst):
-            if (engine.run.target != before).any():
-                worst[0] = max(worst[0], violation(problem, engine.run.target - before))
-            before[:] = engine.run.target
-
-        rng = np.random.default_rng([seed, 2])
-        mu = np.asarray(problem.means)[:, None]
-        shape = (problem.size, 300)
-        rewards = rng.random(shape) < mu if family == "bernoulli" else rng.poisson(mu, shape)
-        follow(engine, rewards.astype(float), 300, each=check)
-        assert worst[0] <= 1e-9
-
-
-@pytest.mark.parametrize("tracking", ["cumulative", "averaged", "direct", "sampled"])
-def test_anytime_allocations_stay_in_the_set_with_any_tracking(tracking):
-    for seed in AWKWARD[:3]:
-        problem = awkward(seed, "anytime")
-        engine = engine_for(problem, "ctns", delta=1e-6, tracking=tracking)
-        before = np.zeros(problem.size)
-
-        def check(engine, problem=problem, before=before):
-            if (engine.run.target != before).any():
-                assert violation(problem, engine.run.target - before) <= 1e-9
-            before[:] = engine.run.target
-
-        follow(engine, gaussian_rewards(problem, 300, [seed, 3]), 300, each=check)
 
 
 @pytest.mark.parametrize("seed", AWKWARD)
@@ -202,7 +26,7 @@ def test_optimal_allocations_are_optimal(seed, scenario):
         if sampler == "top-two" and scenario == "end-of-time":
             continue
         engine = engine_for(problem, sampler, delta=1e-9)
-        arms = follow(engine, gaussian_rewards(problem, 300, [seed, 4]), 300)
+        arms = follow(engine, drawn(problem, 300, [seed, 4]), 300)
         if len(arms) < 300:
             continue
         means = engine.run.clipped.copy()
@@ -213,51 +37,6 @@ def test_optimal_allocations_are_optimal(seed, scenario):
         w = engine.run.w
         times = 2 * 0.25 * (edges**2 / np.maximum(w, 1e-300)).sum(axis=1) / (edges @ means) ** 2
         assert times.max() <= best.characteristic_time * (1 + max(1e-3, 1 / math.sqrt(300)) + 1e-6)
-
-
-# ------------------------------------------------------------ replay
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_replay_repeats_bit_for_bit(sampler, scenario):
-    problem = paper("gauss_app1", scenario)
-    rewards = gaussian_rewards(problem, 300, 7)
-    engine = engine_for(problem, sampler, delta=1e-6)
-    arms = follow(engine, rewards, 300, seed=5)
-    end = [x.copy() for x in engine.run]
-    # The same engine, whose table has grown, and a new one.
-    again = follow(engine, rewards, 300, seed=5)
-    fresh = engine_for(problem, sampler, delta=1e-6)
-    other = follow(fresh, rewards, 300, seed=5)
-    assert arms == again == other
-    for name, x, y in zip(fresh.run._fields, end, fresh.run, strict=True):
-        if name not in ("time", "gradient"):  # scratch
-            assert x.tolist() == y.tolist(), name
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_simulate_is_the_same_run_step_by_step(sampler, scenario):
-    problem = paper("exp2", scenario)
-    results = sx.simulate(problem, sampler=sampler, runs=3, seed=21, workers=1, delta=0.4)
-    for number in range(3):
-        engine = engine_for(problem, sampler, delta=0.4)
-        words = streams(21, range(number, number + 1))[0]
-        normals = np.zeros(int(results.stopping_times[number]))
-        fill_normal(words[0].copy(), normals)
-        arm = engine.begin(words)
-        count = 0
-        while arm is not None:
-            # One stream of noise for all arms, in the order of the pulls.
-            engine.observe(arm, problem.means[arm] + normals[count])
-            count += 1
-            arm = engine.advance()
-        assert count == results.stopping_times[number]
-        assert engine.run.n.tolist() == results.pulls[number].tolist()
-        vertex = engine.table.vertices[int(engine.run.integers[VERTEX])]
-        right = engine.polytope.optimal_vertex(problem.means)
-        assert results.correct[number] == (vertex.zero == right.zero)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -290,70 +69,6 @@ def test_runs_do_not_depend_on_how_many_there_are():
     assert many.stopping_times[:3].tolist() == few.stopping_times.tolist()
     other = sx.simulate(problem, sampler="top-two", runs=3, seed=10, workers=1)
     assert other.stopping_times.tolist() != few.stopping_times.tolist()
-
-
-# ------------------------------------------------------------ symmetry, blindness, ends
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("sampler", ["ctns", "cge", "ptns", "top-two"])
-def test_permuting_arms_permutes_arms(sampler, scenario):
-    problem = paper("exp2", scenario)
-    order = np.array([3, 0, 4, 1, 2])
-    truth = TRUTH["exp2"]
-    permuted = Problem(
-        5,
-        (np.array(truth["B"])[:, order], truth["c"]),
-        Gaussian(1.0),
-        means=np.array(truth["mu"])[order],
-        scenario=scenario,
-    )
-    rewards = gaussian_rewards(problem, 300, 11)
-    engine, other = engine_for(problem, sampler), engine_for(permuted, sampler)
-    # First pulls and turns are in the order of the arms, which must be the same one.
-    other._setting = other._setting._replace(first_arms=np.argsort(order))
-    engine.begin(streams(0, range(1))[0])
-    other.begin(streams(0, range(1))[0])
-    taken = np.zeros(5, dtype=int)
-
-    def tell(arm):
-        reward = float(rewards[arm, taken[arm]])
-        taken[arm] += 1
-        engine.observe(arm, reward)
-        other.observe(int(np.flatnonzero(order == arm)[0]), reward)
-        return engine.advance(), other.advance()
-
-    for arm in range(5):
-        before = engine.run.target.copy()
-        first, second = tell(arm)
-    agreed = 0
-    for _ in range(200):
-        if first is None or second is None:
-            assert first is second
-            break
-        assert other.run.w == pytest.approx(engine.run.w[order], abs=1e-6)
-        owed = engine.run.target
-        if engine._setting.tracking == DIRECT:
-            owed = (engine.pulls + 1) * (owed - before)
-        elif engine._setting.tracking == AVERAGED:
-            owed = (engine.pulls + 1) * engine.run.average
-        lag = engine.run.n - owed  # a tie goes to the first arm in order
-        assert order[second] == first or lag[order[second]] == pytest.approx(lag[first], abs=1e-9)
-        agreed += 1
-        before = engine.run.target.copy()
-        first, second = tell(first)
-    assert agreed > 50
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("sampler", [s for s in SAMPLERS if s != "oracle"])
-def test_samplers_do_not_see_the_means(sampler, scenario):
-    problem = paper("exp1", scenario)
-    lies = problem.replace(means=[0.1, 0.9, 0.3, 0.2, 0.7])
-    unknown = problem.replace(means=None)
-    rewards = gaussian_rewards(problem, 200, 13)
-    arms = [follow(engine_for(p, sampler), rewards, 200) for p in (problem, lies, unknown)]
-    assert arms[0] == arms[1] == arms[2]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -399,16 +114,6 @@ def test_from_the_first_pull_on():
                 assert len(arms) == 150  # a perfect tie is never settled
 
 
-def test_arms_in_no_policy_are_never_played():
-    problem = awkward(1, "anytime")
-    assert engine_for(problem, "uniform").polytope.forced_arms
-    for scenario in SCENARIOS:
-        for sampler in SAMPLERS:
-            engine = engine_for(problem.replace(scenario=scenario), sampler)
-            arms = follow(engine, gaussian_rewards(problem, 200, 17), 100)
-            assert not set(arms) & set(engine.polytope.forced_arms)
-
-
 def test_no_recommendation_before_every_arm_has_a_reward():
     # The policy that runs start from happens to be the best one here.
     start = engine_for(paper("exp2"), "uniform").table.policy(0)
@@ -418,29 +123,6 @@ def test_no_recommendation_before_every_arm_has_a_reward():
         )
         assert results.capped.all()
         assert results.correct.any() == right
-
-
-def test_inputs_are_not_aliased():
-    problem = paper("exp1")
-    means = np.array(problem.means)
-    noise = np.ones(5)
-    kept = means.copy()
-    sx.simulate(problem, means, sampler="uniform", runs=2, noise=noise, max_steps=50)
-    assert (means == kept).all()
-    assert (noise == 1).all()
-    engine = engine_for(problem, "uniform")
-    words = streams(0, range(1))[0]
-    copy = words.copy()
-    follow(engine, gaussian_rewards(problem, 50, 1), 50)
-    assert (words == copy).all()
-
-
-def test_first_pulls_are_one_each():
-    for sampler in SAMPLERS:
-        engine = engine_for(paper("exp1"), sampler)
-        arms = follow(engine, gaussian_rewards(paper("exp1"), 20, 3), 20)
-        assert sorted(arms[:5]) == [0, 1, 2, 3, 4]
-        assert engine.run.integers[PULLS] == 20
 
 
 # ------------------------------------------------------------ problems and settings refused

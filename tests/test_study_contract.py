@@ -109,7 +109,7 @@ def test_types(studies, study):
         assert fits(list[HistoryPoint], study.history())
         assert fits(list[EventRecord], study.events())
         assert fits(list[StudySummary], studies.list())
-        drive(study, 1000)
+        drive(study, 100, batch=50)
     assert study.answer is not None
     assert json.loads(json.dumps(study.status(), allow_nan=False)) == study.status()
 
@@ -166,7 +166,7 @@ def test_expiry(study, clock):
 
 def test_stopping_and_extending(studies, study):
     assert study.answer_in_words == "No answer yet."
-    drive(study, 2000)
+    drive(study, 200, batch=50)
     answer = study.answer
     assert study.stopped
     assert studies.open("mix").answer == answer

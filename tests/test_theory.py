@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
+from engines import engine_for, follow
+from instances import AWKWARD, awkward, drawn
 from simplexplore.kernels.exponential import regret_of_mixture
 from simplexplore.kernels.records import ARM, BERNOULLI, POISSON
 from simplexplore.problem.families import Bernoulli, Poisson
-from test_samplers import AWKWARD, SCENARIOS, awkward, engine_for, follow, gaussian_rewards
+from simplexplore.problem.problem import SCENARIOS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "theory").glob("*.md"))
@@ -84,7 +86,7 @@ def test_cumulative_tracking_follows_within_a_constant(seed, scenario):
             assert (use <= t * problem.upper + width + 1e-9).all()
             assert (use >= t * problem.lower - width - 1e-9).all()
 
-    follow(engine, gaussian_rewards(problem, 300, [seed, 4]), 300, each=check)
+    follow(engine, drawn(problem, 300, [seed, 4]), 300, each=check)
     assert made.sum() > size
 
 
@@ -92,7 +94,7 @@ def test_cumulative_tracking_follows_within_a_constant(seed, scenario):
 def test_every_arm_has_its_turn_with_top_two(seed):
     problem = awkward(seed, "end-of-time")
     engine = engine_for(problem, "top-two", delta=1e-300)
-    follow(engine, gaussian_rewards(problem, 2000, [seed, 5]), 2000)
+    follow(engine, drawn(problem, 2000, [seed, 5]), 2000)
     size, arms = problem.size, engine._setting.first_arms
     turns = int(size / 2 * (math.sqrt(size * size + engine.pulls) - size))
     assert engine.pulls == 2000

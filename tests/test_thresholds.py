@@ -1,17 +1,15 @@
 """Thresholds (docs/theory/stopping.md): levels against a table, through compiled functions."""
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import simplexplore as sx
+from engines import engine_for
+from instances import TRUTH
 from simplexplore.errors import SettingError
 from simplexplore.exploration.arrays import make_state
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import (
     THRESHOLDS,
     _exponential_level,
@@ -24,9 +22,6 @@ from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels.records import PULLS
 from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
-from simplexplore.samplers import find_sampler
-
-TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 
 # min(supports of edges, vertices - 1), counted by an independent program.
 UNION = {
@@ -44,15 +39,7 @@ UNION = {
 def engine_of(name, threshold, delta, rewards=None):
     truth = TRUTH[name]
     problem = Problem(len(truth["mu"]), (truth["B"], truth["c"]), rewards or Gaussian(1.0))
-    return Engine(
-        Plan(
-            problem=problem,
-            sampler=find_sampler("uniform"),
-            threshold=find_threshold(threshold),
-            delta=delta,
-            scenario="end-of-time",
-        )
-    )
+    return engine_for(problem, "uniform", delta, threshold=threshold)
 
 
 def edge_with(engine, support):

@@ -1,23 +1,17 @@
 """The compiled step functions against the slow twin: the same arms for 500 steps."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from simplexplore.bound.bound import lower_bound
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.plan import Plan
+from engines import engine_for, natively
+from instances import TRUTH, drawn
 from simplexplore.exploration.seeding import streams
-from simplexplore.exploration.stopping import find_threshold
 from simplexplore.kernels.records import VERTEX
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 from twins import STOP, Twin
 
-TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 STEPS = 500
 
 # Two groups of arms with a limit each; an equality; unequal deviations.
@@ -48,41 +42,15 @@ def bounded(scenario):
     return Problem(5, ROWS, Bounded(-2.0, 3.0), means=5 * MU - 2, scenario=scenario)
 
 
-def drawn(problem, rng):
-    """Rewards by arm and number of the pull."""
-    shape = (STEPS, problem.size)
-    mu, rewards = np.asarray(problem.means), problem.rewards
-    if rewards.name == "gaussian":
-        return rng.normal(mu, rewards.sigmas(problem.size), shape).T
-    if rewards.name == "poisson":
-        return rng.poisson(mu, shape).T.astype(float)
-    if rewards.name == "bernoulli":
-        return (rng.random(shape) < mu).T.astype(float)
-    share = (mu + 2) / 5
-    return 5 * rng.beta(2 * share, 2 * (1 - share), shape).T - 2
-
-
 def together(problem, sampler, tracking=None, seed=0, delta=1e-9):
     """Run both and compare everything at every step; returns the arms."""
-    chosen = find_sampler(sampler)
-    allocation = None
-    if chosen.needs_truth:
-        allocation = tuple(lower_bound(problem).allocation.tolist())
-    engine = Engine(
-        Plan(
-            problem=problem,
-            sampler=chosen,
-            threshold=find_threshold("gk16"),
-            delta=delta,
-            scenario=problem.scenario,
-            tracking=tracking,
-            allocation=allocation,
-        )
-    )
+    engine = natively(engine_for(problem, sampler, delta, tracking=tracking))
     words = streams(seed, range(1))[0]
     arm = engine.begin(words)
-    twin = Twin(engine, sampler, tracking or chosen.tracking[problem.scenario], words, delta)
-    rewards = drawn(problem, np.random.default_rng([seed, 77]))
+    twin = Twin(
+        engine, sampler, tracking or find_sampler(sampler).tracking[problem.scenario], words, delta
+    )
+    rewards = drawn(problem, STEPS, [seed, 77])
     arms = []
     for step in range(STEPS):
         arms.append(arm)
@@ -115,7 +83,7 @@ def together(problem, sampler, tracking=None, seed=0, delta=1e-9):
 CASES = [gaussian, hetero, bernoulli, poisson, bounded]
 
 
-@pytest.mark.parametrize("scenario", ["end-of-time", "anytime"])
+@pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("problem", CASES, ids=lambda case: case.__name__)
 def test_same_trajectory(problem, sampler, scenario):

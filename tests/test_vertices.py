@@ -1,14 +1,13 @@
 """The table of policies that compiled code walks on, against the exact twin."""
 
-import json
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import reference
+from instances import TRUTH
 from simplexplore.errors import InfeasibleError
 from simplexplore.exploration.vertex_table import VertexTable, best_arm_table, empty_table
 from simplexplore.geometry.polytope import Polytope
@@ -16,7 +15,6 @@ from simplexplore.problem.problem import Problem
 from strategies import systems
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=40)
-TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 
 
 def polytope_of(name):
