@@ -565,7 +565,7 @@ def test_snapshots_are_only_a_cache(url, monkeypatch):
     study = drive(make(url), 100, batch=3)
     code = snapshot_code(study._replica._state)
     with study.store.reading() as connection:
-        data = study.store.snapshot(connection, study._replica._study, code)
+        data = study.store.snapshot(connection, study._replica._journal.study, code)
     assert data is not None
     fresh = Study.open(url, "mix")
     assert fresh.verify()
@@ -580,7 +580,7 @@ def test_snapshots_are_only_a_cache(url, monkeypatch):
         b"nonsense",
     ):
         with study.store.writing() as connection:
-            study.store.save_snapshot(connection, study._replica._study, code, 1, damaged)
+            study.store.save_snapshot(connection, study._replica._journal.study, code, 1, damaged)
         other = Study.open(url, "mix")
         assert other.status() | {"now": 0} == study.status() | {"now": 0}
         assert other.verify()

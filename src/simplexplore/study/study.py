@@ -13,7 +13,8 @@ from typing import Any
 
 from sqlalchemy.engine import Row
 
-from simplexplore.errors import Place, SettingError, TooLargeError
+from simplexplore.errors import Place, SettingError, SimplexploreError, StoreError, TooLargeError
+from simplexplore.exploration.plan import Plan
 from simplexplore.problem.problem import Problem
 from simplexplore.protocol import ALL
 
@@ -22,7 +23,7 @@ from .events import Event
 from .import_export import read_rewards, write_study
 from .pulls import Answers, Pull, Pulls, Reward, Told, as_reward, check_key
 from .records import About, Answer, EventRecord, HistoryPoint, StudySummary, event_record
-from .registry import check_name, find, register, summaries
+from .registry import check_name, find, register, summaries, trouble_of
 from .replica import Replica
 from .settings import DEFAULT_EXPIRY, Settings
 from .state import State, overdue
@@ -48,11 +49,10 @@ class Study:
         self.store = store
         self.name: str = row.name
         self.created: float = row.created
-        self.problem = Problem.from_text(row.problem, source=f"study {row.name!r}")
-        settings = Settings.from_text(row.settings)
+        self.problem, settings, plan = _made_with(store, row)
         self.seed = settings.seed
         self.expire_after = settings.expire_after or math.inf
-        self._replica = Replica(store, row, settings.plan(self.problem), settings.seed)
+        self._replica = Replica(store, row, plan, settings.seed)
         self._status: tuple[State, int, StateStatus] | None = None
 
     # ------------------------------------------------------------------ making and finding
@@ -293,3 +293,19 @@ class Study:
     def verify(self) -> bool:
         """Replay the whole journal and compare with the state in use, to the last bit."""
         return self._replica.verify()
+
+
+def _made_with(store: Store, row: Row[Any]) -> tuple[Problem, Settings, Plan]:
+    """What a study was made with, or `StoreError` if its row is damaged."""
+    trouble = trouble_of(row._asdict())
+    if trouble is None:
+        try:
+            problem = Problem.from_text(row.problem, source=f"study {row.name!r}")
+            settings = Settings.from_text(row.settings)
+            return problem, settings, settings.plan(problem)
+        except (SimplexploreError, ValueError, TypeError) as error:
+            trouble = f"what it was made with cannot be read ({str(error).rstrip('.')})"
+    raise StoreError(
+        f"{store.name}: study {row.name!r} is damaged: {trouble}. Nothing was changed; put back a "
+        "copy of the store."
+    )
