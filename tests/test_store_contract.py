@@ -424,14 +424,8 @@ def test_a_study_of_every_version_goes_on(url, version, monkeypatch):
             if version > 2:
                 checksum = row["checksum"] = checksum_3(checksum, row)
                 columns += ", checksum"
-            connection.execute(
-                sa.text(
-                    f"INSERT INTO events ({columns}) VALUES (:{columns.replace(', ', ', :')})".replace(
-                        ':"key"', ":key"
-                    )
-                ),
-                row,
-            )
+            places = f":{columns.replace(', ', ', :')}".replace(':"key"', ":key")
+            connection.execute(sa.text(f"INSERT INTO events ({columns}) VALUES ({places})"), row)
         if version > 2:
             fixed = zlib.crc32(f"('e6f11b', 1.0, {problem!r}, {settings!r})".encode())
             connection.execute(

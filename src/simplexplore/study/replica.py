@@ -7,7 +7,6 @@ are taken one after the other, whoever takes them.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -18,17 +17,16 @@ from simplexplore.errors import StoreError
 from simplexplore.exploration.plan import Plan
 
 from .events import Event
+from .forks import FORKS
 from .journal import AnotherPast, Journal
 from .pulls import PullIds
 from .records import HistoryPoint
+from .retries import Retries
 from .state import State
 from .store import CHUNK, Head, Store
 from .transaction import Transaction, snapshot_code
 
 Result = TypeVar("Result")
-
-# Seconds for which a lost connection is tried again: a database restarts in a few.
-RETRY_FOR = 30.0
 
 
 class Replica:
@@ -48,6 +46,11 @@ class Replica:
         self.store, self.plan, self.seed = store, plan, seed
         self.ids = PullIds(row.name, row.code)
         self._journal = Journal(store, row, plan.problem.size)
+        self.after_fork()
+        FORKS.in_child.add(self)
+
+    def after_fork(self) -> None:
+        """Begin anew: another thread may have been at work on the state."""
         self._mutex = threading.RLock()
         self._state: State | None = None
 
@@ -156,8 +159,7 @@ class Replica:
         A lost connection is tried again for a while, unless it was lost during the commit and
         the decision is not idempotent: then nobody knows whether it was recorded.
         """
-        started = time.monotonic()
-        pause = 0.05
+        retries = Retries()
         while True:
             attempt = _Attempt()
             try:
@@ -172,10 +174,7 @@ class Replica:
                         "it. Under a key, repeating is safe.",
                         passing=True,
                     ) from error
-                if not error.passing or time.monotonic() - started > RETRY_FOR:
-                    raise
-            time.sleep(pause)
-            pause = min(2 * pause, 1.0)
+                retries.wait_or_raise(error)
 
     def _attempt(self, work: Callable[[Transaction], Result], attempt: _Attempt) -> Result:
         if self._state is None:

@@ -25,6 +25,7 @@ from .pulls import Answers, Pull, Pulls, Reward, Told, as_reward, check_key
 from .records import About, Answer, EventRecord, HistoryPoint, StudySummary, event_record
 from .registry import check_name, find, register, summaries, trouble_of
 from .replica import Replica
+from .retries import retried
 from .settings import DEFAULT_EXPIRY, Settings
 from .state import State, overdue
 from .status import StateStatus, Status, status_of
@@ -109,9 +110,13 @@ class Study:
 
     @classmethod
     def open(cls, url: str | os.PathLike[str] | Store, name: str) -> Study:
-        """Find a study by its name."""
-        store = url if isinstance(url, Store) else Store(url, must_exist=True)
-        return cls(store, find(store, name))
+        """Find a study by its name; a database that restarts is waited for."""
+
+        def opened() -> Study:
+            store = url if isinstance(url, Store) else Store(url, must_exist=True)
+            return cls(store, find(store, name))
+
+        return retried(opened)
 
     @staticmethod
     def list(url: str | os.PathLike[str] | Store) -> Summaries:
