@@ -125,6 +125,30 @@ def test_rewards_that_cannot_be(sqlite_url, family, bad):
     assert study.tell(pull, 1).outcome == "told"
 
 
+def test_absurd_rewards_break_nothing(sqlite_url, tmp_path):
+    # In size at most 1e30 deviations: the status stays one that JSON can say.
+    study = make(sqlite_url, rewards=Gaussian(1.0))
+    explorer = sx.Explorer(problem(Gaussian(1.0)), "uniform", delta=0.1)
+    file = tmp_path / "week.csv"
+    for reward in (1e308, -1.7e308, 10**400, -(10**400), 1e151, 1e31):
+        file.write_text(f"arm,reward\na,{reward!r}\n")
+        for tell in (
+            lambda reward: study.tell(arm="a", reward=reward),
+            lambda reward: study.tell_many([sx.Reward(reward, arm="a")]),
+            lambda reward: explorer.tell(explorer.ask(), reward),
+            lambda _: study.import_csv(file),
+        ):
+            with pytest.raises(sx.RewardError, match="gaussian rewards are finite numbers"):
+                tell(reward)
+    study.tell_many(
+        [sx.Reward(reward, arm=arm) for arm, reward in zip("abc", (1e30, -1e30, 0), strict=True)]
+    )
+    if not study.stopped:
+        study.ask(5)
+    assert json.dumps([study.status(), study.events(), study.history()], allow_nan=False)
+    assert study.verify()
+
+
 def test_pulls_that_are_not_ours(url):
     store = Store(url)
     study = Study.create(store, "one", problem(), "ctns")

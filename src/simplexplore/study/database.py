@@ -73,7 +73,7 @@ class Database:
 
     def close(self) -> None:
         """Give connections back; later calls open new ones."""
-        with FORKS.held_off():
+        with FORKS:
             _close(self._engine, self._pid)
 
     def before_fork(self) -> None:
@@ -91,7 +91,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the store."""
-        with self._explained(), FORKS.held_off(), self._connected(writing=False) as connection:
+        with self._explained(), FORKS, self._connected(writing=False) as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -100,7 +100,7 @@ class Database:
         alone = contextlib.nullcontext() if self._file is None else self._file.alone()
         with (
             self._explained(),
-            FORKS.held_off(),
+            FORKS,
             alone,
             self._connected(writing=True) as connection,
         ):
@@ -108,14 +108,13 @@ class Database:
 
     def flush(self) -> None:
         """Wait until what was committed is on the disk."""
-        with self._explained(), FORKS.held_off():
+        with self._explained():
             if self._file is not None:
                 self._file.flush()
                 return
             # The server flushes its log up to this message, as durably as it is set up to.
-            with self._engine.connect().execution_options(
-                isolation_level="AUTOCOMMIT"
-            ) as connection:
+            options: Any = {"isolation_level": "AUTOCOMMIT"}
+            with FORKS, self._engine.connect().execution_options(**options) as connection:
                 connection.exec_driver_sql(
                     "BEGIN; SET LOCAL synchronous_commit TO DEFAULT; "
                     "SELECT pg_logical_emit_message(true, 'simplexplore', ''); COMMIT"
@@ -124,19 +123,20 @@ class Database:
     @contextlib.contextmanager
     def _connected(self, writing: bool) -> Iterator[Connection]:
         connecting = self._engine.connect().execution_options(writing=writing)
-        with connecting as connection, connection.begin():
-            if self._file is None:
+        with connecting as connection:
+            with connection.begin():
+                if self._file is not None:
+                    self._check_file(self._file, connection, writing)
                 yield connection
-                return
-            raw: Any = connection.connection.dbapi_connection
-            try:
-                self._file.check(raw, writing=writing)
-            except StoreError:
-                self._engine.dispose()  # what is open is not what is there
-                raise
-            yield connection
-            if raw.is_frozen:  # it would not see what others change
-                connection.invalidate()
+            if self._file is not None and _raw(connection).is_frozen:
+                connection.invalidate()  # it would not see what others change
+
+    def _check_file(self, file: SqliteFile, connection: Connection, writing: bool) -> None:
+        try:
+            file.check(_raw(connection), writing=writing)
+        except StoreError:
+            self._engine.dispose()  # what is open is not what is there
+            raise
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -188,6 +188,10 @@ def _parse(url: str | os.PathLike[str]) -> sa.URL:
 def _close(engine: sa.Engine, pid: int) -> None:
     # A forked child must not close what its parent uses.
     engine.dispose(close=os.getpid() == pid)
+
+
+def _raw(connection: Connection) -> Any:
+    return connection.connection.dbapi_connection
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -1,8 +1,9 @@
-"""Forks of a process that uses databases.
+"""Forks of a process that uses studies.
 
-A fork copies one thread only: locks that others hold stay locked in the child for ever, and
-what SQLite remembers of its files is wrong there. So a fork waits until no thread is in a
-database, and connections to files are closed for that moment; the child opens its own.
+A fork copies one thread only: locks that others hold stay locked in the child for ever (ours,
+SQLite's, those of modules that are being imported), and what SQLite remembers of its files is
+wrong there. So a fork waits until no thread is at work on a study, and connections to files are
+closed for that moment; the child opens its own.
 """
 
 from __future__ import annotations
@@ -10,19 +11,17 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from simplexplore.errors import StoreError
 
 # Seconds that a fork waits for other threads; if they are not ready by then, the child may not
-# use databases.
+# use studies.
 _PATIENCE = 5.0
 
 
 class _Forks:
-    """Which threads are in a database, and what to do about forks."""
+    """Which threads are at work on a study, and what to do about forks."""
 
     def __init__(self) -> None:
         self.before: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -35,28 +34,27 @@ class _Forks:
         self._inside: dict[int, int] = {}
         self._forking: int | None = None
 
-    @contextmanager
-    def held_off(self) -> Iterator[None]:
-        """While this thread is in a database."""
+    def __enter__(self) -> None:
+        """Say that this thread is at work on a study: forks wait."""
         if self.is_unsafe:
             raise StoreError(
                 "this process was forked while a study was being used, and cannot use any; start "
                 "it before studies are opened, or with the method 'spawn'."
             )
         me = threading.get_ident()
-        condition, inside = self._condition, self._inside
-        with condition:
-            while self._forking not in (None, me) and me not in inside:
-                condition.wait()
-            inside[me] = inside.get(me, 0) + 1
-        try:
-            yield
-        finally:
-            with condition:
-                inside[me] -= 1
-                if not inside[me]:
-                    del inside[me]
-                    condition.notify_all()
+        with self._condition:
+            while self._forking not in (None, me) and me not in self._inside:
+                self._condition.wait()
+            self._inside[me] = self._inside.get(me, 0) + 1
+
+    def __exit__(self, *_: object) -> None:
+        me = threading.get_ident()
+        with self._condition:
+            left = self._inside.pop(me, 1) - 1  # none, in a child that was forked inside
+            if left:
+                self._inside[me] = left
+            elif self._forking is not None:
+                self._condition.notify_all()
 
     def prepare(self) -> None:
         """Before a fork, in the parent."""

@@ -65,7 +65,7 @@ class Replica:
     @contextmanager
     def latest(self) -> Iterator[State]:
         """The state as it is now, for this thread alone."""
-        with self._mutex:
+        with FORKS, self._mutex:
             with self.store.reading() as connection:
                 state = self._caught_up(connection, self._journal.head(connection))
             yield state
@@ -73,7 +73,11 @@ class Replica:
     def events(self, after: int, limit: int) -> list[Event]:
         """The journal after a given event."""
         with self.store.reading() as connection:
-            return self._journal.read(connection, after, limit)
+            limit = min(limit, self._journal.head(connection).seq - after)
+            found = self._journal.read(connection, after, limit) if limit > 0 else []
+        if len(found) < limit:
+            raise self._journal.damaged(f"event {after + len(found) + 1} is missing")
+        return found
 
     def each_event(self) -> Iterator[Event]:
         """The whole journal up to now, read in chunks."""
@@ -163,7 +167,7 @@ class Replica:
         while True:
             attempt = _Attempt()
             try:
-                with self._mutex:
+                with FORKS, self._mutex:
                     result = self._attempt(work, attempt)
                 self.store.flush()  # other threads go on meanwhile
                 return result
