@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo serve test lint bench docs reproduce clean
+.PHONY: demo serve test lint bench mutants docs reproduce clean
 
 demo: $(READY)
 	$(BIN)/simplexplore demo
@@ -21,7 +21,11 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY)
-	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
+	set -e; for script in $(filter-out benchmarks/mutants.py,$(wildcard benchmarks/*.py)); do $(BIN)/python "$$script"; done
+
+# Break lines one by one and see whether a test notices; takes an hour or so.
+mutants: $(READY)
+	$(BIN)/python benchmarks/mutants.py
 
 # The whole paper; RUNS=50 for a quick look instead of the paper's own number of runs.
 reproduce: $(READY)

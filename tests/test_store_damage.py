@@ -1,5 +1,6 @@
 """Damage to a store: it is found, named and harms nothing else; what was there goes on."""
 
+import io
 import json
 import os
 import signal
@@ -12,12 +13,14 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
 import simplexplore as sx
 import workers
 from permissions import open_folder, ordinary_user
+from simplexplore.study.events import Event, EventError
 from simplexplore.study.state import State
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
@@ -257,6 +260,51 @@ def test_a_snapshot_brings_delta_back(url):
         fresh.extend(0.05)
     assert fresh.verify()
     assert list(fresh._replica.each_event()) == whole
+
+
+def test_a_snapshot_brings_everything_back(sqlite_url):
+    study = Study.create(sqlite_url, "mix", workers.star(delta=0.1), "ctns")
+    pulls = study.ask(400)
+    study.tell_many([(pull, 30 * workers.MEANS[pull.arm]) for pull in pulls[:-3]])
+    assert study.stopped
+    state = study._replica._state
+    again = State.from_snapshot(study._replica.plan, state.snapshot())
+    assert again.same_as(state)
+    assert again.answer == study.answer
+    assert list(again.pending) == [398, 399, 400]
+    assert again.totals == state.totals
+
+
+@pytest.mark.usefixtures("many_snapshots")
+def test_a_snapshot_that_says_something_else_is_ignored(url):
+    # It can be read, and is of this journal; only its checksum tells.
+    study = fill(url)
+    before = study.status()
+    with study.store.writing() as connection:
+        (data,) = connection.execute(sa.text("SELECT data FROM snapshots")).one()
+        with np.load(io.BytesIO(data)) as file:
+            arrays = dict(file)
+        (counts,) = [name for name in arrays if name.endswith("mean")]
+        arrays[counts] = arrays[counts] + 1
+        changed = io.BytesIO()
+        np.savez(changed, **arrays)
+        new = {"data": changed.getvalue()}
+        connection.execute(sa.text("UPDATE snapshots SET data = :data"), new)
+    assert Study.open(url, "mix").status() | {"now": 0} == before | {"now": 0}
+
+
+def test_a_state_that_differs_is_not_verified(sqlite_url):
+    study = fill(sqlite_url)
+    study._replica._state.engine.run.mean[0] += 1e-12
+    assert not study.verify()
+
+
+def test_arms_are_checked_before_compiled_code(sqlite_url):
+    state = fill(sqlite_url)._replica._state
+    for arm in (5, 10**9, -2, -(10**9)):
+        for kind in ("asked", "elsewhere"):
+            with pytest.raises(EventError, match="names an arm that is not there"):
+                state.decide([Event(kind, 8 if kind == "asked" else None, arm, 0.5)], 0.0)
 
 
 @pytest.mark.usefixtures("many_snapshots")
@@ -692,6 +740,25 @@ def test_a_commit_is_on_the_disk_before_others_may_reset_the_log(tmp_path):
             ):
                 found = connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one()
                 assert found == expected, pragma
+
+
+def test_what_was_flushed_is_in_the_servers_log_on_disk(server):
+    # Commits do not wait for it, so that the flush has to.
+    store = Store(server.database())
+    for _ in range(5):
+        with store.writing() as connection:
+            connection.execute(sa.text("UPDATE simplexplore_identity SET identity = identity"))
+        with store.reading() as connection:
+            written = connection.execute(sa.text("SELECT pg_current_wal_insert_lsn()")).scalar_one()
+        store.flush()
+        with store.reading() as connection:
+            behind = connection.execute(
+                sa.text(
+                    "SELECT pg_wal_lsn_diff(CAST(:written AS pg_lsn), pg_current_wal_flush_lsn())"
+                ),
+                {"written": written},
+            ).scalar_one()
+        assert behind <= 0
 
 
 def test_who_writes_is_alone_before_it_has_read(tmp_path, monkeypatch):
