@@ -63,9 +63,8 @@ def summaries(
 
 def trouble_of(row: Mapping[str, Any]) -> str | None:
     """What is wrong with the row of a study, as far as one can tell from it."""
-    if row["fixed"] != of_study(
-        *[row[name] for name in ("code", "created", "problem", "settings")]
-    ):
+    fixed = [row[name] for name in ("code", "created", "problem", "settings")]
+    if row["fixed"] != of_study(*fixed):
         return "what it was made with (problem or settings) is not what was recorded"
     try:
         Settings.from_text(row["settings"])
