@@ -88,7 +88,7 @@ MUTANTS = {
             "study/sqlite_file.py",
             '"mode=rwc" if self._may_make else "mode=rw"',
             '"mode=rwc"',
-            f"{DAMAGE} -k a_file_that_was_deleted",
+            f"{DAMAGE} -k no_empty_file",
         ),
         Mutant(
             "study/sqlite_file.py",
@@ -100,7 +100,7 @@ MUTANTS = {
             "study/sqlite_file.py",
             "fcntl.flock(descriptor, fcntl.LOCK_UN)",
             "pass",
-            f"{DAMAGE} -k 'fork and sqlite'",
+            f"{DAMAGE} -k keep_the_lock",
         ),
     ],
     "transactions": [
@@ -150,7 +150,7 @@ MUTANTS = {
             "study/replica.py",
             "if transaction is not None and transaction.is_dirty:",
             "if False:",
-            f"{STUDY} -k write_that_fails",
+            f"{STUDY} -k that_fails",
         ),
         Mutant(
             "study/forks.py",

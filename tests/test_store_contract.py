@@ -337,6 +337,7 @@ def test_tables_are_as_queries_see_them(store):
 RELEASED = [
     "4874323ac920c264",
     "88c983e40b7da284",
+    "1e9750446969f04e",
 ]
 
 

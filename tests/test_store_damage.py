@@ -1,5 +1,6 @@
 """Damage to a store: it is found, named and harms nothing else; what was there goes on."""
 
+import fcntl
 import io
 import json
 import os
@@ -482,6 +483,24 @@ def test_a_file_that_was_deleted(tmp_path):
     assert status["rewards"] == 6
 
 
+def test_reading_a_file_that_was_deleted(tmp_path):
+    study = fill(tmp_path / "x.db")
+    (tmp_path / "x.db").unlink()
+    with pytest.raises(sx.StoreError, match=r"x\.db was deleted or replaced while it was open"):
+        study.status()
+
+
+def test_no_empty_file_takes_the_place_of_one_that_goes(tmp_path, monkeypatch):
+    study = fill(tmp_path / "x.db")
+    study.close()
+    (tmp_path / "x.db").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "exists", lambda _: True)  # as it was a moment before
+        with pytest.raises(sx.StoreError, match="it cannot be opened"):
+            study.status()
+    assert not (tmp_path / "x.db").exists()
+
+
 @pytest.mark.parametrize("also", [[], ["x.db-wal", "x.db-shm"]])
 def test_a_file_that_was_replaced(tmp_path, also):
     path = tmp_path / "x.db"
@@ -722,6 +741,22 @@ def test_a_fork_in_the_middle_of_a_transaction(url):
     assert os.waitpid(child, 0)[1] == 0
     assert study.ask()
     assert study.verify()
+
+
+def test_a_child_does_not_keep_the_lock(tmp_path):
+    # It has the lock file open as its parent had, and lives for longer than the transaction.
+    store = Store(tmp_path / "x.db")
+    with store.writing():
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        with (tmp_path / "x.db-lock").open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 # ---------------------------------------------------------------------- power and locks

@@ -652,3 +652,14 @@ def test_a_write_that_fails_is_forgotten(url, monkeypatch):
     assert study.verify()
     study.ask(5)
     assert study.verify()
+
+
+def test_a_decision_that_fails_half_way_is_forgotten(url, monkeypatch):
+    # The arms have been chosen, but nothing is numbered yet: only reading it anew helps.
+    study = drive(make(url), 20)
+    monkeypatch.setattr(State, "_apply", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        study.ask(5)
+    monkeypatch.undo()
+    assert study.status()["pending"] == 0
+    assert study.verify()

@@ -85,6 +85,9 @@ _HEADS = (
     "answer",
     "checksum",
 )
+# Made once: working out which cached SQL a statement has takes longer than executing it.
+ADD_EVENTS = events.insert()
+ADD_POINT = history.insert()
 # Progress changes with the history only.
 UPDATE = (
     studies.update()

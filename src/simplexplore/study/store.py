@@ -23,7 +23,7 @@ from .checksums import of_snapshot, of_study
 from .database import Database
 from .events import Event, to_json
 from .records import HistoryPoint
-from .schema import events, history, snapshots, studies
+from .schema import snapshots, studies
 
 # Events that are in memory at a time.
 CHUNK = 50_000
@@ -245,7 +245,7 @@ class Store(Database):
             for event in added
         ]
         if self.is_sqlite:
-            connection.execute(events.insert(), rows)
+            connection.execute(queries.ADD_EVENTS, rows)
             connection.execute(queries.UPDATE, {**head, "study": study})
         else:  # in one message: others are waiting
             columns = {f"new_{name}": [row[name] for row in rows] for name in Event._fields}
@@ -254,7 +254,7 @@ class Store(Database):
     def add_point(self, connection: Connection, study: int, point: HistoryPoint) -> None:
         """Add to a study's history."""
         row = {**point, "study": study, "policy": json.dumps(point["policy"])}
-        connection.execute(history.insert(), row)
+        connection.execute(queries.ADD_POINT, row)
 
     def points(self, connection: Connection, study: int, after: int = 0) -> list[HistoryPoint]:
         """A study's history after a given event."""
