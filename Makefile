@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo serve test lint bench docs reproduce coverage clean
+.PHONY: demo serve test lint bench mutants docs reproduce coverage clean
 
 demo: $(READY)
 	$(BIN)/simplexplore demo
@@ -28,6 +28,10 @@ lint: $(READY)
 # BASE=<commit> puts the figures of another commit beside ours, OUT=<file> keeps the table.
 bench: $(READY)
 	$(BIN)/python benchmarks/figures.py $(if $(BASE),--base $(BASE)) $(if $(OUT),--out $(OUT))
+
+# Break lines one by one and see whether a test notices; takes an hour or so.
+mutants: $(READY)
+	$(BIN)/python benchmarks/mutants.py
 
 # The whole paper; RUNS=50 for a quick look instead of the paper's own number of runs.
 reproduce: $(READY)

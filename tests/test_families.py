@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from simplexplore.errors import MeansError, ProblemError
+from simplexplore.errors import MeansError, ProblemError, RewardError
 from simplexplore.problem.families import FAMILIES, Bernoulli, Bounded, Family, Gaussian, Poisson
 
 HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=200)
@@ -290,3 +290,25 @@ def test_gaussian_rewards_are_no_more_informative(family, mu, lam):
 
 def test_poisson_rewards_have_no_largest_deviation():
     assert Poisson().gaussian_deviations(3) is None
+
+
+@pytest.mark.parametrize(
+    ("family", "limit"),
+    [
+        (Gaussian(1.0), 1e30),
+        (Gaussian((2.0, 0.5)), 5e29),
+        (Gaussian(1e150), 1e150),
+        (Gaussian(1e-150), 1e-120),
+        (Poisson(), 1e30),
+        (Bounded(-1e160, 1e160), 1e150),
+    ],
+)
+def test_absurd_rewards_are_refused_in_words(family, limit):
+    assert family.check_reward(limit) is None
+    if family.name != "poisson":
+        assert family.check_reward(-limit) is None
+    for reward in (limit * 1.01, 1e151, -1e151, 1e308, -1.7e308, 10**400, -(10**400), 10**5000):
+        with pytest.raises(RewardError, match=r"at most [15]e.\d+ in size; got about -?1e-?\d+\."):
+            family.check_reward(np.float64(reward) if isinstance(reward, float) else reward)
+    with pytest.raises(RewardError, match=r"; got inf\."):
+        family.check_reward(np.inf)

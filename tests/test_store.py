@@ -83,7 +83,7 @@ def test_a_relative_path_is_where_it_was(tmp_path, monkeypatch):
 
 
 def test_a_system_without_file_locks(tmp_path, monkeypatch):
-    monkeypatch.setattr("simplexplore.study.database.fcntl", None)
+    monkeypatch.setattr("simplexplore.study.sqlite_file.fcntl", None)
     monkeypatch.delattr("os.O_CLOEXEC")
     study = fill(tmp_path / "x.db")
     assert study.verify()
@@ -367,7 +367,7 @@ def test_a_database_that_goes_away_and_comes_back(server):
     server.stop(signal.SIGQUIT)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("simplexplore.study.replica.RETRY_FOR", 0.0)
+            patch.setattr("simplexplore.study.retries.RETRY_FOR", 0.0)
             with pytest.raises(sx.StoreError, match="cannot be reached") as caught:
                 study.tell(pull, 0.5)
         assert caught.value.passing

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import threading
+import zlib
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
@@ -23,6 +25,8 @@ HEAD = {
     "rewards": 0,
     "pending": 0,
     "answer": None,
+    "progress": None,
+    "checksum": 7,
 }
 
 
@@ -80,7 +84,7 @@ EVENTS = [
 
 
 def test_a_new_store_is_empty(store):
-    assert store.rows() == []
+    assert store.page() == []
     with store.reading() as connection:
         assert migrations.version_of(connection) == len(migrations.MIGRATIONS)
         assert store.look_up(connection, "mix") is None
@@ -103,18 +107,42 @@ def test_a_name_is_given_once(store):
         store.create(
             connection, name="mix", code="x", created=1.0, problem="", settings="", delta=0.1
         )
-    assert len(store.rows()) == 1
+    assert len(store.page()) == 1
 
 
 def test_lists_begin_with_the_latest_change(store):
     first, second, _ = (enter(store, name) for name in ("first", "second", "third"))
     append(store, second, Event("noted", seq=1), changed=5.0)
     append(store, first, Event("noted", seq=1), changed=4.0)
-    assert [row["name"] for row in store.rows()] == ["second", "first", "third"]
-    with store.writing() as connection:
-        for seq in (1, 2):
-            store.add_point(connection, first, point(seq))
-    assert [row["statistic"] for row in store.rows()] == [None, 2.5, None]
+    assert [row["name"] for row in store.page()] == ["second", "first", "third"]
+    append(store, first, Event("noted", seq=2), changed=4.0, progress=0.25)
+    append(store, first, Event("noted", seq=3), changed=4.0)  # None leaves it as it was
+    assert [row["progress"] for row in store.page()] == [None, 0.25, None]
+    assert [row["checksum"] for row in store.page()] == [7, 7, None]
+
+
+def test_pages(store):
+    for name, changed in (("a", 3.0), ("b", 1.0), ("c", 2.0), ("d", 2.0), ("é", 2.0)):
+        append(store, enter(store, name), Event("noted", seq=1), changed=changed)
+    whole = [(row["changed"], row["name"]) for row in store.page()]
+    assert whole[0] == (3.0, "a")
+    assert whole[-1] == (1.0, "b")
+    assert {name for _, name in whole[1:-1]} == {"c", "d", "é"}
+    for limit in (1, 2, 3, 5, 9):
+        found, after = [], None
+        while page := store.page(limit, after):
+            assert len(page) <= limit
+            found += [(row["changed"], row["name"]) for row in page]
+            after = found[-1]
+        assert found == whole
+
+
+def test_totals(store):
+    assert store.totals() == {"running": 0, "stopped": 0, "asked": 0, "rewards": 0, "pending": 0}
+    for name, state, asked in (("a", "running", 5), ("b", "stopped", 7), ("c", "running", 1)):
+        study = enter(store, name)
+        append(store, study, Event("noted", seq=1), state=state, asked=asked, rewards=2, pending=3)
+    assert store.totals() == {"running": 2, "stopped": 1, "asked": 13, "rewards": 6, "pending": 9}
 
 
 # ---------------------------------------------------------------------- journals
@@ -217,12 +245,23 @@ def test_a_study_is_told_from_one_that_took_its_number(store):
     study = enter(store)
     append(store, study, *EVENTS)
     with store.reading() as connection:
-        assert store.head(connection, study, "abc123") == 8
-        assert store.head(connection, study, "another") is None
-        assert store.head(connection, study + 1, "abc123") is None
+        head = store.head(connection, study)
+        assert head[:3] == (8, 7, "abc123")
+        assert len(head.identity) == 32
+        assert store.find(connection, "mix").identity == head.identity
+        assert store.head(connection, study + 1) is None
     with store.writing() as connection:
-        assert store.lock(connection, study, "abc123", 6) == (8, EVENTS[6:])
-        assert store.lock(connection, study, "another", 8) == (None, [])
+        assert store.lock(connection, study, 6) == (head, EVENTS[6:])
+        assert store.lock(connection, study + 1, 0) == (None, [])
+
+
+def test_every_store_has_an_identity(store, tmp_path):
+    study, other = enter(store), Store(tmp_path / "other.db")
+    number = enter(other)
+    with store.reading() as connection, other.reading() as there:
+        here, elsewhere = store.head(connection, study), other.head(there, number)
+    assert here[:3] == elsewhere[:3]
+    assert here.identity != elsewhere.identity
 
 
 def test_writers_of_a_study_wait_for_each_other(url):
@@ -232,9 +271,9 @@ def test_writers_of_a_study_wait_for_each_other(url):
         store = Store(url)
         for _ in range(10):
             with store.writing() as connection:
-                head, _ = store.lock(connection, study, "abc123", 0)
-                event = Event("noted", seq=head + 1)
-                store.append(connection, study, [event], {**HEAD, "head": head + 1})
+                head, _ = store.lock(connection, study, 0)
+                event = Event("noted", seq=head.seq + 1)
+                store.append(connection, study, [event], {**HEAD, "head": head.seq + 1})
         store.close()
 
     threads = [threading.Thread(target=work) for _ in range(6)]
@@ -298,6 +337,7 @@ def test_tables_are_as_queries_see_them(store):
 RELEASED = [
     "4874323ac920c264",
     "88c983e40b7da284",
+    "1e9750446969f04e",
 ]
 
 
@@ -311,6 +351,12 @@ def test_steps_that_were_released_stay_as_they_were():
 
         def exec_driver_sql(self, statement):
             self.text += " ".join(statement.split()) + ";"
+
+        def execute(self, statement, parameters=None):
+            return self  # there is nothing to copy
+
+        def all(self):
+            return []
 
     for step in migrations.MIGRATIONS[: len(RELEASED)]:
         recorders = [Recorder(name) for name in ("sqlite", "postgresql")]
@@ -342,11 +388,24 @@ OLD_EVENTS = (
 )
 
 
+def checksum_3(previous, row):
+    """Checksums of version 3: kind, six little-endian numbers of 64 bits, key and data if any."""
+    arm, reward = row["arm"], row["reward"]
+    numbers = [previous, row["seq"], row["pull"] or -1, -1 if arm is None else arm]
+    text = row["kind"].encode() + b"".join(n.to_bytes(8, "little", signed=True) for n in numbers)
+    for value in (float("nan") if reward is None else reward, row["at"]):
+        text += np.array(value, "<f8").tobytes()
+    if row["key"] or row["data"]:
+        text += f"{row['key']!r} {row['data']!r}".encode()
+    return zlib.crc32(text)
+
+
 @pytest.mark.parametrize("version", range(1, len(migrations.MIGRATIONS) + 1))
 def test_a_study_of_every_version_goes_on(url, version, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:version])
         store = Store(url)
+    problem, settings = star(delta=0.1).to_text(), json.dumps(OLD_SETTINGS)
     with store.writing() as connection:  # written out: not by today's tables
         connection.execute(
             sa.text(
@@ -354,17 +413,25 @@ def test_a_study_of_every_version_goes_on(url, version, monkeypatch):
                 " delta, asked, rewards, pending, answer) VALUES ('mix', 'e6f11b', 1.0, :problem,"
                 " :settings, 14, 2.0, 'running', 0.05, 5, 6, 0, NULL)"
             ),
-            {"problem": star(delta=0.1).to_text(), "settings": json.dumps(OLD_SETTINGS)},
+            {"problem": problem, "settings": settings},
         )
         number = connection.execute(sa.text("SELECT id FROM studies")).scalar_one()
+        checksum = number
         for seq, event in enumerate(OLD_EVENTS, start=1):
             names = ("kind", "pull", "arm", "reward", "key", "data")
+            row = {"study": number, "seq": seq, "at": seq / 2}
+            row |= dict(zip(names, event, strict=True))
+            columns = 'study, seq, at, kind, pull, arm, reward, "key", data'
+            if version > 2:
+                checksum = row["checksum"] = checksum_3(checksum, row)
+                columns += ", checksum"
+            places = f":{columns.replace(', ', ', :')}".replace(':"key"', ":key")
+            connection.execute(sa.text(f"INSERT INTO events ({columns}) VALUES ({places})"), row)
+        if version > 2:
+            fixed = zlib.crc32(f"('e6f11b', 1.0, {problem!r}, {settings!r})".encode())
             connection.execute(
-                sa.text(
-                    'INSERT INTO events (study, seq, at, kind, pull, arm, reward, "key", data)'
-                    " VALUES (:study, :seq, :at, :kind, :pull, :arm, :reward, :key, :data)"
-                ),
-                {"study": number, "seq": seq, "at": seq / 2} | dict(zip(names, event, strict=True)),
+                sa.text("UPDATE studies SET fixed = :fixed, checksum = :checksum"),
+                {"fixed": fixed, "checksum": checksum},
             )
     store.close()
     study = Study.open(url, "mix")

@@ -125,6 +125,30 @@ def test_rewards_that_cannot_be(sqlite_url, family, bad):
     assert study.tell(pull, 1).outcome == "told"
 
 
+def test_absurd_rewards_break_nothing(sqlite_url, tmp_path):
+    # In size at most 1e30 deviations: the status stays one that JSON can say.
+    study = make(sqlite_url, rewards=Gaussian(1.0))
+    explorer = sx.Explorer(problem(Gaussian(1.0)), "uniform", delta=0.1)
+    file = tmp_path / "week.csv"
+    for reward in (1e308, -1.7e308, 10**400, -(10**400), 1e151, 1e31):
+        file.write_text(f"arm,reward\na,{reward!r}\n")
+        for tell in (
+            lambda reward: study.tell(arm="a", reward=reward),
+            lambda reward: study.tell_many([sx.Reward(reward, arm="a")]),
+            lambda reward: explorer.tell(explorer.ask(), reward),
+            lambda _: study.import_csv(file),
+        ):
+            with pytest.raises(sx.RewardError, match="gaussian rewards are finite numbers"):
+                tell(reward)
+    study.tell_many(
+        [sx.Reward(reward, arm=arm) for arm, reward in zip("abc", (1e30, -1e30, 0), strict=True)]
+    )
+    if not study.stopped:
+        study.ask(5)
+    assert json.dumps([study.status(), study.events(), study.history()], allow_nan=False)
+    assert study.verify()
+
+
 def test_pulls_that_are_not_ours(url):
     store = Store(url)
     study = Study.create(store, "one", problem(), "ctns")
@@ -565,7 +589,7 @@ def test_snapshots_are_only_a_cache(url, monkeypatch):
     study = drive(make(url), 100, batch=3)
     code = snapshot_code(study._replica._state)
     with study.store.reading() as connection:
-        data = study.store.snapshot(connection, study._replica._study, code)
+        data = study.store.snapshot(connection, study._replica._journal.study, code)
     assert data is not None
     fresh = Study.open(url, "mix")
     assert fresh.verify()
@@ -580,7 +604,7 @@ def test_snapshots_are_only_a_cache(url, monkeypatch):
         b"nonsense",
     ):
         with study.store.writing() as connection:
-            study.store.save_snapshot(connection, study._replica._study, code, 1, damaged)
+            study.store.save_snapshot(connection, study._replica._journal.study, code, 1, damaged)
         other = Study.open(url, "mix")
         assert other.status() | {"now": 0} == study.status() | {"now": 0}
         assert other.verify()
@@ -627,4 +651,15 @@ def test_a_write_that_fails_is_forgotten(url, monkeypatch):
     assert study.status() | {"now": 0} == arm | {"now": 0}
     assert study.verify()
     study.ask(5)
+    assert study.verify()
+
+
+def test_a_decision_that_fails_half_way_is_forgotten(url, monkeypatch):
+    # The arms have been chosen, but nothing is numbered yet: only reading it anew helps.
+    study = drive(make(url), 20)
+    monkeypatch.setattr(State, "_apply", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        study.ask(5)
+    monkeypatch.undo()
+    assert study.status()["pending"] == 0
     assert study.verify()

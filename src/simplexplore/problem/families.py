@@ -174,7 +174,18 @@ class Family(ABC):
     def check_reward(self, reward: float) -> None:
         """Raise `RewardError` for a reward that the family cannot produce."""
         number = isinstance(reward, int | float | np.integer | np.floating)
-        if isinstance(reward, bool) or not number or not self._is_possible(float(reward)):
+        number = number and not isinstance(reward, bool)
+        # Larger numbers overflow in squares and thresholds, where a deviation, or the length of
+        # an interval, divides them. Asked first: `float` does not know 10**400.
+        sigma = getattr(self, "sigma", 1e120 if hasattr(self, "high") else 1.0)
+        limit = min(1e150, 1e30 * (min(sigma) if isinstance(sigma, tuple) else sigma))
+        if number and limit < abs(reward) < math.inf:
+            digits = math.floor(math.log10(abs(reward)))  # not as text: it may be very long
+            raise RewardError(
+                f"{self.name} rewards are {self.rewards_are}, at most {limit:g} in size; got about "
+                f"{'-' if reward < 0 else ''}1e{digits}."
+            )
+        if not number or not self._is_possible(float(reward)):
             raise RewardError(f"{self.name} rewards are {self.rewards_are}; got {reward!r}.")
 
     def _is_possible(self, reward: float) -> bool:

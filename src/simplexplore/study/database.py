@@ -1,8 +1,6 @@
 """A SQL database by URL: connections, transactions, and its complaints in words.
 
-SQLite (a file, nothing to start) or PostgreSQL (for many machines). On SQLite writers queue at
-a lock file beside the database, because SQLite itself makes waiting writers sleep and try
-again.
+SQLite (a file, nothing to start; see sqlite_file.py) or PostgreSQL (for many machines).
 
 A transaction outlasts the death of every process; once flushed, a power failure as well.
 Flushing comes after the next writer was let in, and before anything is acknowledged. So
@@ -14,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import sqlite3
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,13 +22,8 @@ from sqlalchemy.engine import Connection
 
 from simplexplore.errors import SettingError, StoreError
 
-try:
-    import fcntl
-except ImportError:  # not on this platform: SQLite's own waiting has to do
-    fcntl = None  # type: ignore[assignment]
-
-# How long a writer waits for others at most, in seconds: far longer than any transaction.
-PATIENCE = 60
+from .forks import FORKS
+from .sqlite_file import PATIENCE, SqliteFile
 
 
 class Database:
@@ -42,33 +34,26 @@ class Database:
         self.name = self._url.render_as_string(hide_password=True)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self._pid = os.getpid()
-        self._lock_file: Path | None = None
-        self._wal_file: Path | None = None
+        self._file: SqliteFile | None = None
         if self.is_sqlite:
-            path = Path(self._url.database or "")
-            if path.is_dir():
-                raise SettingError(f"{str(path)!r} is a folder; name a file in it.")
-            if must_exist and not path.exists():
-                raise StoreError(
-                    f"there is no file {str(path)!r}; 'simplexplore study create' makes one."
-                )
-            if must_exist and path.stat().st_size == 0:
-                raise StoreError(f"the file {str(path)!r} is empty; put back a copy of it.")
-            if not path.parent.is_dir():
-                raise StoreError(f"{path}: there is no folder {str(path.parent)!r}; make it first.")
-            path = path.absolute()  # the program may go to another folder
-            self._lock_file = path.with_name(f"{path.name}-lock")
-            self._wal_file = path.with_name(f"{path.name}-wal")
+            self._file = SqliteFile(Path(self._url.database or ""), must_exist=must_exist)
         self._engine = self._make_engine()
         weakref.finalize(self, _close, self._engine, self._pid)
+        FORKS.before.add(self)
+        FORKS.in_child.add(self)
 
     def _make_engine(self) -> sa.Engine:
         # Each thread uses one connection at a time: their number is limit enough.
-        if self.is_sqlite:
+        if self._file is not None:
+            file = self._file
             engine = sa.create_engine(
                 self._url, max_overflow=-1, connect_args={"timeout": PATIENCE}
             )
-            sa.event.listen(engine, "connect", _prepare_sqlite)
+
+            def connect(_dialect: Any, _record: Any, _path: Any, options: dict[str, Any]) -> Any:
+                return file.connect(**options)
+
+            sa.event.listen(engine, "do_connect", connect)
             sa.event.listen(engine, "begin", _begin_sqlite)
             return engine
         try:
@@ -88,67 +73,70 @@ class Database:
 
     def close(self) -> None:
         """Give connections back; later calls open new ones."""
-        _close(self._engine, self._pid)
+        with FORKS:
+            _close(self._engine, self._pid)
+
+    def before_fork(self) -> None:
+        """Let a child inherit no connection that it could not leave alone."""
+        if self.is_sqlite:
+            self._engine.dispose()
+
+    def after_fork(self) -> None:
+        """In a child: connections belong to the parent."""
+        self._engine.dispose(close=False)
+        self._pid = os.getpid()
 
     # ------------------------------------------------------------------ transactions
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the store."""
-        with self._explained(), self._connected(writing=False) as connection:
+        with self._explained(), FORKS, self._connected(writing=False) as connection:
             yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that writes; on SQLite the only one at a time. To be flushed."""
-        with self._explained(), self._alone(), self._connected(writing=True) as connection:
+        alone = contextlib.nullcontext() if self._file is None else self._file.alone()
+        with (
+            self._explained(),
+            FORKS,
+            alone,
+            self._connected(writing=True) as connection,
+        ):
             yield connection
 
     def flush(self) -> None:
         """Wait until what was committed is on the disk."""
         with self._explained():
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._wal_file is None:
+            if self._file is not None:
+                self._file.flush()
+                return
             # The server flushes its log up to this message, as durably as it is set up to.
-            with self._engine.connect().execution_options(
-                isolation_level="AUTOCOMMIT"
-            ) as connection:
+            options: Any = {"isolation_level": "AUTOCOMMIT"}
+            with FORKS, self._engine.connect().execution_options(**options) as connection:
                 connection.exec_driver_sql(
                     "BEGIN; SET LOCAL synchronous_commit TO DEFAULT; "
                     "SELECT pg_logical_emit_message(true, 'simplexplore', ''); COMMIT"
                 )
-            return
-        with contextlib.suppress(FileNotFoundError):  # its last user moved it into the database
-            descriptor = os.open(self._wal_file, os.O_RDWR)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
 
     @contextlib.contextmanager
     def _connected(self, writing: bool) -> Iterator[Connection]:
-        if os.getpid() != self._pid:  # forked: connections belong to the parent
-            self._engine.dispose(close=False)
-            self._pid = os.getpid()
         connecting = self._engine.connect().execution_options(writing=writing)
-        with connecting as connection, connection.begin():
-            yield connection
+        with connecting as connection:
+            with connection.begin():
+                if self._file is not None:
+                    self._check_file(self._file, connection, writing)
+                yield connection
+            if self._file is not None and _raw(connection).is_frozen:
+                connection.invalidate()  # it would not see what others change
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Queue at the lock file; the system gives it back even if this process is killed."""
-        if self._lock_file is None or fcntl is None:
-            yield
-            return
-        # A descriptor of our own, so that threads queue like processes.
-        descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o666)
+    def _check_file(self, file: SqliteFile, connection: Connection, writing: bool) -> None:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+            file.check(_raw(connection), writing=writing)
+        except StoreError:
+            self._engine.dispose()  # what is open is not what is there
+            raise
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -159,7 +147,8 @@ class Database:
             lost = not self.is_sqlite and isinstance(error, sa.exc.OperationalError)
             if lost:
                 self._engine.dispose()
-            raise StoreError(f"{self.name}: {_reason(error)}", passing=lost) from error
+            passing = lost and not _LASTING.search(str(error.orig))
+            raise StoreError(f"{self.name}: {_reason(error)}", passing=passing) from error
         except UnicodeEncodeError as error:
             raise SettingError(f"{error.object!r} is no text that can be stored.") from None
         except OSError as error:
@@ -201,12 +190,8 @@ def _close(engine: sa.Engine, pid: int) -> None:
     engine.dispose(close=os.getpid() == pid)
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    # Transactions are begun below, not by the driver, and flushed by the store.
-    connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA foreign_keys = ON")
+def _raw(connection: Connection) -> Any:
+    return connection.connection.dbapi_connection
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -220,11 +205,24 @@ def _prepare_postgresql(connection: Any, _record: object) -> None:
     connection.commit()
 
 
+_UNWRITABLE = "it cannot be written ({}). Nothing was recorded; "
+
+# Complaints about a connection that trying again does not help.
+_LASTING = re.compile(
+    "authentication failed|does not exist|no pg_hba.conf entry|could not translate host name"
+    "|Name or service not known|resolve host"
+)
+
+
 def _reason(error: sa.exc.DBAPIError) -> str:
     """A database's complaint in words, with what to do about it."""
     text = str(error.orig).strip().splitlines()[0].rstrip(".")
     name = getattr(error.orig, "sqlite_errorname", "")
     if not name:  # PostgreSQL
+        code = getattr(error.orig, "sqlstate", None)
+        if code in ("25006", "42501"):
+            words = _UNWRITABLE + "connect as a user who may, to a server that takes changes."
+            return words.format(text)
         if "No space left" in text:
             return f"no room is left ({text}). Nothing was recorded; make room and try again."
         if isinstance(error, sa.exc.OperationalError):
@@ -234,7 +232,7 @@ def _reason(error: sa.exc.DBAPIError) -> str:
         ("SQLITE_FULL", "no room is left ({}). Nothing was recorded; make room and try again."),
         ("SQLITE_IOERR", "the disk failed ({}). Nothing was recorded; check it and try again."),
         ("SQLITE_BUSY", f"another program kept it locked for {PATIENCE} s ({{}}); try again."),
-        ("SQLITE_READONLY", "it cannot be written ({}); check its permissions."),
+        ("SQLITE_READONLY", _UNWRITABLE + "check the permissions of the file and its folder."),
         ("SQLITE_CANTOPEN", "it cannot be opened ({}); check the path and its permissions."),
     ):
         if name.startswith(start):

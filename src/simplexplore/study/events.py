@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,13 +12,31 @@ from typing import Any, NamedTuple
 KINDS = ("asked", "told", "late", "expired", "elsewhere", "extended", "stopped", "noted")
 REWARDED = ("told", "late", "elsewhere")
 
+_OF_PULLS = ("asked", "told", "late", "expired")
+_OF_ARMS = (*_OF_PULLS, "elsewhere")
+# What the data of an event must hold, of which types.
+_DATA: dict[str, dict[str, type]] = {
+    "extended": {"delta": float, "before": float},
+    "noted": {"text": str},
+    "stopped": {
+        "policy": list,
+        "mix": dict,
+        "value": float,
+        "delta": float,
+        "rewards": int,
+        "statistic": float,
+        "threshold": float,
+    },
+}
+
 
 class Event(NamedTuple):
     """One line of the journal.
 
     ``seq`` counts from 1 without gaps; ``at`` is what the clock said, in seconds since 1970,
     and decides nothing; ``arm`` is a number; ``data`` holds what only one kind of event has:
-    the answer of "stopped", delta and the one before it of "extended", the text of "noted".
+    the answer of "stopped", delta and the one before it of "extended", the text of "noted";
+    ``checksum`` is that of the journal up to this event, see checksums.py.
     """
 
     kind: str
@@ -27,3 +47,72 @@ class Event(NamedTuple):
     data: Mapping[str, Any] | None = None
     at: float = 0.0
     seq: int = 0
+    checksum: int = 0
+
+
+class EventError(Exception):
+    """An event cannot be what was recorded, or cannot follow those before it."""
+
+    def __init__(self, seq: object, fault: str) -> None:
+        super().__init__(f"event {seq} {fault}")
+
+
+def to_json(data: Mapping[str, Any] | str) -> str:
+    """The data of an event, as stores hold it."""
+    return data if isinstance(data, str) else json.dumps(data)
+
+
+def from_json(text: str | None) -> Any:
+    """Read what `to_json` wrote; what is no JSON stays as it is, for `check_event` to find."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return str(text)
+
+
+def check_event(event: Event, arms: int) -> None:
+    """Raise `EventError` unless an event is whole: compiled code trusts in what it is given."""
+    kind = event.kind
+    if kind not in KINDS:
+        raise EventError(event.seq, f"is of an unknown kind: {kind!r}")
+    if not _is_number(event.at):
+        raise EventError(event.seq, f"has no time but {event.at!r}")
+    if kind in _OF_PULLS:
+        if type(event.pull) is not int or event.pull < 1:
+            raise EventError(event.seq, f"names the pull {event.pull!r}; pulls count from 1")
+    elif event.pull is not None:
+        raise EventError(event.seq, f"({kind}) names the pull {event.pull!r}")
+    if kind in _OF_ARMS:
+        if type(event.arm) is not int or not 0 <= event.arm < arms:
+            raise EventError(
+                event.seq, f"names arm number {event.arm!r}; there are 0 to {arms - 1}"
+            )
+    elif event.arm is not None:
+        raise EventError(event.seq, f"({kind}) names arm number {event.arm!r}")
+    if kind in REWARDED:
+        if not _is_number(event.reward):
+            raise EventError(event.seq, f"has the reward {event.reward!r}, which is no number")
+    elif event.reward is not None:
+        raise EventError(event.seq, f"({kind}) has the reward {event.reward!r}")
+    if not isinstance(event.key, str | None):
+        raise EventError(event.seq, f"has the key {event.key!r}, which is no text")
+    if kind in _DATA:
+        _check_data(event, arms)
+    elif event.data is not None:
+        raise EventError(event.seq, f"({kind}) has data: {event.data!r}")
+
+
+def _check_data(event: Event, arms: int) -> None:
+    data = event.data if isinstance(event.data, Mapping) else {}
+    for name, kind in _DATA[event.kind].items():
+        value = data.get(name)
+        # Evidence may be infinite, and JSON makes whole numbers of some.
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise EventError(event.seq, f"({event.kind}) says {name} = {value!r}")
+    policy = data.get("policy", [0.0] * arms)
+    if len(policy) != arms or not all(map(_is_number, policy)):
+        raise EventError(event.seq, f"has the policy {policy!r} for {arms} arms")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is float and math.isfinite(value)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from .events import Event
-from .schema import events, history, snapshots, studies
+from .events import Event, from_json
+from .schema import events, history, identity, snapshots, studies
 
-HEAD = sa.select(studies.c.head, studies.c.code).where(studies.c.id == sa.bindparam("study"))
+_IDENTITY = sa.select(identity.c.identity).scalar_subquery().label("identity")
+STUDY = sa.select(studies, _IDENTITY).where(studies.c.name == sa.bindparam("name"))
+HEAD = sa.select(studies.c.head, studies.c.checksum, studies.c.code, _IDENTITY).where(
+    studies.c.id == sa.bindparam("study")
+)
 LOCK_AND_READ = f"""
-    SELECT head, code FROM studies WHERE id = %d FOR UPDATE;
+    SELECT head, checksum, code, (SELECT identity FROM simplexplore_identity)
+    FROM studies WHERE id = %d FOR UPDATE;
     SELECT {", ".join(Event._fields)} FROM events WHERE study = %d AND seq > %d
     ORDER BY seq LIMIT %d
 """
@@ -22,22 +26,30 @@ POINTS = (
     .where(history.c.study == sa.bindparam("study"), history.c.seq > sa.bindparam("after"))
     .order_by(history.c.seq)
 )
-SNAPSHOT = sa.select(snapshots.c.data).where(
+SNAPSHOT = sa.select(snapshots.c.data, snapshots.c.checksum).where(
     snapshots.c.study == sa.bindparam("study"), snapshots.c.code == sa.bindparam("code")
 )
-_POINTS = history.alias()
-_LAST = (
-    sa.select(sa.func.max(_POINTS.c.seq))
-    .where(_POINTS.c.study == studies.c.id)
-    .correlate(studies)
-    .scalar_subquery()
-)
-LIST = (
-    sa.select(studies, history.c.statistic, history.c.threshold)
+# Studies with the checksum of the event that is their head; from a given place in the order.
+_LAST = events.c.checksum.label("last")
+_PAGE = (
+    sa.select(studies, _LAST)
     .select_from(
-        studies.outerjoin(history, (history.c.study == studies.c.id) & (history.c.seq == _LAST))
+        studies.outerjoin(
+            events, (events.c.study == studies.c.id) & (events.c.seq == studies.c.head)
+        )
     )
-    .order_by(studies.c.changed.desc(), studies.c.id.desc())
+    .order_by(studies.c.changed.desc(), studies.c.name.desc())
+    .limit(sa.bindparam("limit", type_=sa.BigInteger))
+)
+FIRST_PAGE = _PAGE
+NEXT_PAGE = _PAGE.where(
+    sa.tuple_(studies.c.changed, studies.c.name)
+    < sa.tuple_(sa.bindparam("changed", type_=sa.Double), sa.bindparam("name", type_=sa.Text))
+)
+TOTALS = sa.select(
+    sa.func.count().filter(studies.c.state == "running").label("running"),
+    sa.func.count().filter(studies.c.state == "stopped").label("stopped"),
+    *[sa.func.sum(studies.c[name]).label(name) for name in ("asked", "rewards", "pending")],
 )
 _COLUMNS = [events.c[name] for name in Event._fields]
 READ = (
@@ -50,6 +62,10 @@ BY_PULL = sa.select(*_COLUMNS).where(
     events.c.study == sa.bindparam("study"),
     events.c.pull.in_(sa.bindparam("items", expanding=True)),
 )
+CHECKSUMS = sa.select(events.c.seq, events.c.checksum).where(
+    events.c.study == sa.bindparam("study"),
+    events.c.seq.in_(sa.bindparam("items", expanding=True)),
+)
 BY_KEY = (
     sa.select(*_COLUMNS)
     .where(
@@ -58,11 +74,32 @@ BY_KEY = (
     )
     .order_by(events.c.seq)
 )
-_HEADS = ("head", "changed", "state", "delta", "asked", "rewards", "pending", "answer")
+_HEADS = (
+    "head",
+    "changed",
+    "state",
+    "delta",
+    "asked",
+    "rewards",
+    "pending",
+    "answer",
+    "checksum",
+)
+# Made once: working out which cached SQL a statement has takes longer than executing it.
+ADD_EVENTS = events.insert()
+ADD_POINT = history.insert()
+# Progress changes with the history only.
 UPDATE = (
     studies.update()
     .where(studies.c.id == sa.bindparam("study"))
-    .values({name: sa.bindparam(name) for name in _HEADS})
+    .values(
+        {name: sa.bindparam(name) for name in _HEADS}
+        | {
+            "progress": sa.func.coalesce(
+                sa.bindparam("progress", type_=sa.Double), studies.c.progress
+            )
+        }
+    )
 )
 APPEND = sa.text(
     f"""
@@ -72,15 +109,17 @@ APPEND = sa.text(
             CAST(:new_kind AS text[]), CAST(:new_pull AS bigint[]), CAST(:new_arm AS integer[]),
             CAST(:new_reward AS double precision[]), CAST(:new_key AS text[]),
             CAST(:new_data AS text[]), CAST(:new_at AS double precision[]),
-            CAST(:new_seq AS bigint[])
+            CAST(:new_seq AS bigint[]), CAST(:new_checksum AS bigint[])
         )
     )
-    UPDATE studies SET {", ".join(f"{name} = :{name}" for name in _HEADS)} WHERE id = :study
+    UPDATE studies SET {", ".join(f"{name} = :{name}" for name in _HEADS)},
+        progress = COALESCE(CAST(:progress AS double precision), progress)
+    WHERE id = :study
     """
 )
 
 
 def to_event(row: Sequence[Any]) -> Event:
-    """A row of the events as it was recorded."""
+    """A row of the events as it is there, whole or not."""
     event = Event(*row)
-    return event if event.data is None else event._replace(data=json.loads(str(event.data)))
+    return event if event.data is None else event._replace(data=from_json(str(event.data)))

@@ -58,6 +58,7 @@ class StudySummary(TypedDict):
     head: int
     progress: float | None
     answer: Answer | None
+    trouble: NotRequired[str]  # what is damaged; the rest may not be right then
 
 
 class HistoryPoint(TypedDict):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import math
 import secrets
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.engine import Row
 
-from simplexplore.errors import ConflictError, SettingError
+from simplexplore.errors import ConflictError, SettingError, SimplexploreError
 from simplexplore.problem.problem import Problem
 
+from .checksums import of_study
+from .events import from_json
 from .records import StudySummary
 from .settings import Settings
 from .store import Store
@@ -34,7 +36,7 @@ def register(store: Store, name: str, problem: Problem, settings: Settings) -> R
             connection,
             name=name,
             code=secrets.token_hex(3),
-            created=store.clock(),
+            created=float(store.clock()),
             problem=problem.to_text(),
             settings=settings.to_text(),
             delta=problem.delta,
@@ -49,36 +51,72 @@ def find(store: Store, name: str) -> Row[Any]:
         return store.find(connection, name)
 
 
-def summaries(store: Store) -> list[StudySummary]:
-    """How far every study is, the latest change first."""
-    return [_summary(row, json.loads(row["settings"])) for row in store.rows()]
+def summaries(
+    store: Store, limit: int | None = None, after: tuple[float, str] | None = None
+) -> list[StudySummary]:
+    """How far studies are, the latest change first; see `Store.page`.
+
+    One that is damaged does not hide the others.
+    """
+    return [_summary(row) for row in store.page(limit, after)]
 
 
-def _summary(row: Mapping[str, Any], settings: Mapping[str, Any]) -> StudySummary:
-    return {
+def trouble_of(row: Mapping[str, Any]) -> str | None:
+    """What is wrong with the row of a study, as far as one can tell from it."""
+    fixed = [row[name] for name in ("code", "created", "problem", "settings")]
+    if row["fixed"] != of_study(*fixed):
+        return "what it was made with (problem or settings) is not what was recorded"
+    try:
+        Settings.from_text(row["settings"])
+    except (SimplexploreError, ValueError, TypeError, AttributeError):
+        return "its settings cannot be read"
+    for name in ("head", "asked", "rewards", "pending"):
+        if type(row[name]) is not int or row[name] < 0:
+            return f"its row says {name} = {row[name]!r}"
+    if row["state"] not in ("running", "stopped"):
+        return f"its row says state = {row['state']!r}"
+    for name in ("created", "changed", "delta"):
+        if type(row[name]) is not float or not math.isfinite(row[name]):
+            return f"its row says {name} = {row[name]!r}"
+    if _answer(row) is None and row["state"] == "stopped":
+        return "its answer cannot be read"
+    if row.get("last", row["checksum"]) != row["checksum"]:
+        return f"its row and event {row['head']}, the last one, do not agree"
+    return None
+
+
+def _answer(row: Mapping[str, Any]) -> Any:
+    found = from_json(row["answer"])
+    return found if isinstance(found, dict) else None
+
+
+def _summary(row: Mapping[str, Any]) -> StudySummary:
+    trouble = trouble_of(row)
+    settings = from_json(row["settings"])
+    settings = settings if isinstance(settings, dict) else {}
+    summary: StudySummary = {
         "name": row["name"],
-        "state": row["state"],
-        "created": row["created"],
-        "changed": row["changed"],
-        "sampler": settings["sampler"],
-        "threshold": settings["threshold"],
-        "delta": row["delta"],
-        "asked": row["asked"],
-        "rewards": row["rewards"],
-        "pending": row["pending"],
-        "head": row["head"],
-        "progress": _progress(row),
-        "answer": json.loads(row["answer"]) if row["answer"] else None,
+        "state": "stopped" if row["state"] == "stopped" else "running",
+        "created": _number(row["created"]),
+        "changed": _number(row["changed"]),
+        "sampler": str(settings.get("sampler", "")),
+        "threshold": str(settings.get("threshold", "")),
+        "delta": _number(row["delta"]),
+        "asked": int(_number(row["asked"])),
+        "rewards": int(_number(row["rewards"])),
+        "pending": int(_number(row["pending"])),
+        "head": int(_number(row["head"])),
+        "progress": row["progress"],
+        "answer": _answer(row),
     }
+    if trouble is not None:
+        summary["trouble"] = f"damaged: {trouble}. Put back a copy of the store."
+    return summary
 
 
-def _progress(row: Mapping[str, Any]) -> float | None:
-    """Which share of the evidence needed there is, by the last point of the history."""
-    if row["state"] == "stopped":
-        return 1.0
-    if row["statistic"] is None:
-        return None
-    return float(min(1.0, row["statistic"] / row["threshold"]))
+def _number(value: object) -> float:
+    """A number as it is; what is none, as nothing: its study is in trouble."""
+    return value if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 def check_name(name: str) -> None:

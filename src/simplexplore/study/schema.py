@@ -2,7 +2,7 @@
 
 One table holds the journals, and nothing in it is ever changed. The rest can be told from
 them and is there for speed: the head of each study for lists, a history for plots, snapshots
-for opening.
+for opening. Checksums (checksums.py) tell whether something was changed all the same.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 METADATA = sa.MetaData()
+
+# One row that tells this store from every other one.
+identity = sa.Table("simplexplore_identity", METADATA, sa.Column("identity", sa.Text))
 
 studies = sa.Table(
     "studies",
@@ -29,6 +32,9 @@ studies = sa.Table(
     sa.Column("rewards", sa.BigInteger),
     sa.Column("pending", sa.BigInteger),
     sa.Column("answer", sa.Text),  # JSON
+    sa.Column("progress", sa.Double),  # at the last point of the history
+    sa.Column("fixed", sa.BigInteger),  # checksum of code, created, problem and settings
+    sa.Column("checksum", sa.BigInteger),  # of the journal up to its head
 )
 
 events = sa.Table(
@@ -43,6 +49,7 @@ events = sa.Table(
     sa.Column("reward", sa.Double),
     sa.Column("key", sa.Text),
     sa.Column("data", sa.Text),  # JSON
+    sa.Column("checksum", sa.BigInteger),  # of the journal up to this event
 )
 
 history = sa.Table(
@@ -64,6 +71,7 @@ snapshots = sa.Table(
     sa.Column("code", sa.Text),  # of the compiled code that can use it
     sa.Column("seq", sa.BigInteger),
     sa.Column("data", sa.LargeBinary),
+    sa.Column("checksum", sa.BigInteger),
 )
 
 tokens = sa.Table(

@@ -23,7 +23,8 @@ from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, EXTENDED, LATE, TOLD
 from simplexplore.problem.spelling import policy_in_words
 
-from .events import KINDS, REWARDED, Event
+from .checksums import link
+from .events import KINDS, REWARDED, Event, EventError
 from .records import Answer, RunningOrStopped
 
 # Events that change what is known or pending, as compiled code calls them.
@@ -61,18 +62,18 @@ class State:
         Pulls without a reward that have not expired, by number, oldest first.
     answer : Answer or None
         What the study found, once it has stopped; None again after an extension.
-    last : Event or None
-        The last event; None before the first and just after a snapshot was read.
+    checksum : int
+        Of the journal up to the last event; before the first, the study's number.
     """
 
-    def __init__(self, plan: Plan, seed: int) -> None:
+    def __init__(self, plan: Plan, seed: int, checksum: int = 0) -> None:
         self.engine = Engine(plan)
         self.engine.forget(streams(seed, range(1))[0])
         self.seq = 0
         self.totals = dict.fromkeys(KINDS, 0)
         self.pending: dict[int, PendingPull] = {}
         self.answer: Answer | None = None
-        self.last: Event | None = None
+        self.checksum = checksum
 
     @property
     def name(self) -> RunningOrStopped:
@@ -92,8 +93,9 @@ class State:
     # ------------------------------------------------------------------ taking events in
 
     def replay(self, events: Sequence[Event]) -> None:
-        """Take in what was recorded."""
+        """Take in what was recorded; `EventError` if it cannot follow what was before."""
         for batch in _split_at_extensions(events):
+            self._check(batch)
             self._fold(batch)
             for event in batch:
                 self._apply(event)
@@ -107,7 +109,8 @@ class State:
         recorded: list[Event] = []
 
         def record(event: Event) -> None:
-            recorded.append(event._replace(at=at, seq=self.seq + 1))
+            event = event._replace(at=at, seq=self.seq + 1)
+            recorded.append(event._replace(checksum=link(self.checksum, event)))
             self._apply(recorded[-1])
 
         for batch in _split_at_extensions(proposed):
@@ -121,6 +124,37 @@ class State:
                 left = left[len(taken) :]
         return recorded
 
+    def _check(self, events: list[Event]) -> None:
+        """Raise `EventError` unless pulls are asked for, answered and expire in this order."""
+        asked = self.asked
+        changed: dict[int | None, int | None] = {}  # pulls and their arms, None if not pending
+        for event in events:
+            kind, pull = event.kind, event.pull
+            if kind == "extended" and not 0 < _data(event)["delta"] < self.engine.plan.delta:
+                before = self.engine.plan.delta
+                raise EventError(event.seq, f"extends {before:g} to {_data(event)['delta']:g}")
+            if pull is None:
+                continue
+            if kind == "asked":
+                asked += 1
+                if pull != asked:
+                    raise EventError(event.seq, f"asks for pull {pull} where {asked} is next")
+                changed[pull] = event.arm
+                continue
+            if pull > asked:
+                raise EventError(event.seq, f"is about pull {pull}, which nobody asked for")
+            pending = self.pending.get(pull)
+            arm = changed.get(pull, None if pending is None else pending.arm)
+            if kind == "late":
+                if arm is not None:
+                    raise EventError(event.seq, f"is late for pull {pull}, which is pending")
+            elif arm != event.arm:
+                raise EventError(
+                    event.seq, f"is about pull {pull} of arm {event.arm}, which is not pending"
+                )
+            else:
+                changed[pull] = None
+
     def _fold(self, events: list[Event], until_stopped: bool = False) -> list[Event]:
         """Hand events to the engine; returns those taken in, with their arms."""
         if events[0].kind == "extended":
@@ -128,6 +162,9 @@ class State:
         kinds = np.array([_CODES.get(event.kind, -1) for event in events], dtype=np.int64)
         arms = np.array([-1 if e.arm is None else e.arm for e in events], dtype=np.int64)
         rewards = np.array([0.0 if e.reward is None else e.reward for e in events])
+        # Compiled code does not look whether there is such an arm.
+        if arms.max() >= self.engine.plan.problem.size or arms.min() < -1:
+            raise EventError(events[0].seq, "or one just after it names an arm that is not there")
         # Rewards of pending pulls still come in after a stop, and change nothing about it.
         watch = until_stopped and (self.answer is None or events[0].kind == "extended")
         done = self.engine.fold(kinds, arms, rewards, until_stopped=watch)
@@ -138,7 +175,7 @@ class State:
 
     def _apply(self, event: Event) -> None:
         """Bring up to date what the engine does not know: totals, pending pulls, answer."""
-        self.seq, self.last = event.seq, event
+        self.seq, self.checksum = event.seq, event.checksum
         self.totals[event.kind] += 1
         if event.kind == "asked":
             assert event.pull is not None
@@ -182,11 +219,6 @@ class State:
         sure = f"wrong with probability at most {self.answer['delta']:g}{rule}"
         return f"The answer, {within}{sure}: {mix}."
 
-    def ends_with(self, event: Event) -> bool:
-        """Whether an event, recorded under the number of the last one, is the last one."""
-        last = self.last
-        return last is None or (*last[:4], last.at) == (*event[:4], event.at)
-
     # ------------------------------------------------------------------ snapshots
 
     def snapshot(self) -> bytes:
@@ -197,6 +229,7 @@ class State:
             "totals": self.totals,
             "answer": self.answer,
             "delta": self.engine.plan.delta,
+            "checksum": self.checksum,
         }
         flights = [(number, pull.arm) for number, pull in self.pending.items()]
         arrays = {
@@ -221,22 +254,22 @@ class State:
             if books["delta"] != plan.delta:
                 state.engine.tighten(books["delta"])
             state.engine.restore(arrays)
+            state.seq, state.totals = books["seq"], books["totals"]
+            state.answer, state.checksum = books["answer"], books["checksum"]
+            state.pending = {
+                int(number): PendingPull(int(arm), float(at))
+                for (number, arm), at in zip(flights, times, strict=True)
+            }
         except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
-        state.seq, state.totals = books["seq"], books["totals"]
-        state.answer = books["answer"]
-        state.pending = {
-            int(number): PendingPull(int(arm), float(at))
-            for (number, arm), at in zip(flights, times, strict=True)
-        }
         return state
 
     def same_as(self, other: State) -> bool:
         """Whether two states are equal to the last bit."""
         mine, theirs = self.engine.state(), other.engine.state()
         return (
-            (self.seq, self.totals, self.pending, self.answer)
-            == (other.seq, other.totals, other.pending, other.answer)
+            (self.seq, self.checksum, self.totals, self.pending, self.answer)
+            == (other.seq, other.checksum, other.totals, other.pending, other.answer)
             and self.engine.plan.delta == other.engine.plan.delta
             and mine.keys() == theirs.keys()
             and all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
@@ -19,13 +19,33 @@ from simplexplore.errors import StoreError, UnknownStudyError
 from simplexplore.protocol import ALL
 
 from . import migrations, queries
+from .checksums import of_snapshot, of_study
 from .database import Database
-from .events import Event
+from .events import Event, to_json
 from .records import HistoryPoint
-from .schema import events, history, snapshots, studies
+from .schema import snapshots, studies
 
 # Events that are in memory at a time.
 CHUNK = 50_000
+
+
+class Head(NamedTuple):
+    """The end of a journal: number of the last event, checksum, and whose journal it is."""
+
+    seq: Any  # a number, if the row is whole
+    checksum: int | None
+    code: str
+    identity: str
+
+
+class Totals(TypedDict):
+    """Sums over all studies of a store."""
+
+    running: int
+    stopped: int
+    asked: int
+    rewards: int
+    pending: int
 
 
 class Store(Database):
@@ -61,11 +81,17 @@ class Store(Database):
             raise StoreError(
                 f"{self.name} holds no studies; 'simplexplore study create' makes one."
             )
-        if version < known:
+        if version is not None and version < known:
             with self.writing() as connection:
                 self._queue(connection)
                 version = migrations.migrate(connection, self.name)
             self.flush()
+        if version is None:
+            raise StoreError(
+                f"{self.name} is damaged: it does not say of which version it is (the table "
+                "simplexplore_schema should hold one number). Nothing was changed; put back a "
+                "copy of it."
+            )
         if version > known:
             raise StoreError(
                 f"{self.name} was made by a newer simplexplore (store version {version}; this "
@@ -110,12 +136,13 @@ class Store(Database):
                 asked=0,
                 rewards=0,
                 pending=0,
+                fixed=of_study(code, created, problem, settings),
             )
         )
 
     def look_up(self, connection: Connection, name: str) -> Row[Any] | None:
         """A study's row, by name, if there is one."""
-        return connection.execute(sa.select(studies).where(studies.c.name == name)).first()
+        return connection.execute(queries.STUDY, {"name": name}).first()
 
     def find(self, connection: Connection, name: str) -> Row[Any]:
         """A study's row, by name."""
@@ -129,34 +156,46 @@ class Store(Database):
             raise UnknownStudyError(f"there is no study {name!r} in {self.name}. {hint}")
         return row
 
-    def head(self, connection: Connection, study: int, code: str) -> int | None:
-        """The number of a study's last event; None if the study is gone.
-
-        The code tells a study from one that got its number in a store made anew.
-        """
-        return _if_same(connection.execute(queries.HEAD, {"study": study}).first(), code)
+    def head(self, connection: Connection, study: int) -> Head | None:
+        """The end of a study's journal; None if there is no such study."""
+        return _head(connection.execute(queries.HEAD, {"study": study}).first())
 
     def lock(
-        self, connection: Connection, study: int, code: str, after: int
-    ) -> tuple[int | None, list[Event]]:
+        self, connection: Connection, study: int, after: int
+    ) -> tuple[Head | None, list[Event]]:
         """Wait for other writers of a study; returns its head, and events after a given one."""
         if self.is_sqlite:  # the transaction is the lock
-            return self.head(connection, study, code), self.read(connection, study, after, CHUNK)
+            return self.head(connection, study), self.read(connection, study, after, CHUNK)
         # In one message: others are waiting. The second statement begins when the lock is held,
         # so that it sees all that they have recorded.
         result = connection.exec_driver_sql(queries.LOCK_AND_READ % (study, study, after, CHUNK))
         cursor: Any = result.cursor
-        head = _if_same(cursor.fetchone(), code)
+        head = _head(cursor.fetchone())
         cursor.nextset()
         added = [queries.to_event(row) for row in cursor.fetchall()]
         result.close()
         return head, added
 
-    def rows(self) -> list[dict[str, Any]]:
-        """All studies with the last point of their history, the latest change first."""
+    def page(
+        self, limit: int | None = None, after: tuple[float, str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Studies, the latest change first; `after` is change and name of the last one seen.
+
+        Of what was changed at the same moment, the names decide.
+        """
+        wanted: dict[str, Any] = {"limit": ALL if limit is None else limit}
+        query = queries.FIRST_PAGE
+        if after is not None:
+            query = queries.NEXT_PAGE
+            wanted |= {"changed": after[0], "name": after[1]}
         with self.reading() as connection:
-            found = connection.execute(queries.LIST).mappings().all()
-        return [dict(row) for row in found]
+            return [dict(row) for row in connection.execute(query, wanted).mappings()]
+
+    def totals(self) -> Totals:
+        """Sums over all studies."""
+        with self.reading() as connection:
+            found = connection.execute(queries.TOTALS).mappings().one()
+        return cast(Totals, {name: int(value or 0) for name, value in found.items()})
 
     # ------------------------------------------------------------------ journals
 
@@ -172,6 +211,17 @@ class Store(Database):
     def keys(self, connection: Connection, study: int, keys: Sequence[str]) -> list[Event]:
         """Events recorded under given keys."""
         return self._some(connection, queries.BY_KEY, study, keys)
+
+    def checksums(
+        self, connection: Connection, study: int, numbers: Sequence[int]
+    ) -> dict[int, int]:
+        """Checksums of the journal up to given events."""
+        found: dict[int, int] = {}
+        for first in range(0, len(numbers), 500):
+            some = {"study": study, "items": list(numbers[first : first + 500])}
+            rows = connection.execute(queries.CHECKSUMS, some)
+            found |= {row.seq: row.checksum for row in rows}
+        return found
 
     def _some(
         self, connection: Connection, query: Any, study: int, items: Sequence[Any]
@@ -190,12 +240,12 @@ class Store(Database):
             {
                 **event._asdict(),
                 "study": study,
-                "data": None if event.data is None else json.dumps(event.data),
+                "data": None if event.data is None else to_json(event.data),
             }
             for event in added
         ]
         if self.is_sqlite:
-            connection.execute(events.insert(), rows)
+            connection.execute(queries.ADD_EVENTS, rows)
             connection.execute(queries.UPDATE, {**head, "study": study})
         else:  # in one message: others are waiting
             columns = {f"new_{name}": [row[name] for row in rows] for name in Event._fields}
@@ -204,7 +254,7 @@ class Store(Database):
     def add_point(self, connection: Connection, study: int, point: HistoryPoint) -> None:
         """Add to a study's history."""
         row = {**point, "study": study, "policy": json.dumps(point["policy"])}
-        connection.execute(history.insert(), row)
+        connection.execute(queries.ADD_POINT, row)
 
     def points(self, connection: Connection, study: int, after: int = 0) -> list[HistoryPoint]:
         """A study's history after a given event."""
@@ -214,22 +264,23 @@ class Store(Database):
     # ------------------------------------------------------------------ snapshots
 
     def snapshot(self, connection: Connection, study: int, code: str) -> bytes | None:
-        """The latest snapshot that compiled code can use."""
-        found = connection.execute(queries.SNAPSHOT, {"study": study, "code": code}).scalar()
-        return None if found is None else bytes(found)
+        """The latest snapshot that compiled code can use; None if it is damaged."""
+        found = connection.execute(queries.SNAPSHOT, {"study": study, "code": code}).first()
+        if found is None or not isinstance(found.data, bytes | memoryview):
+            return None
+        data = bytes(found.data)
+        return data if of_snapshot(data) == found.checksum else None
 
     def save_snapshot(
         self, connection: Connection, study: int, code: str, seq: int, data: bytes
     ) -> None:
         """Put a snapshot in the place of the last one."""
         own = (snapshots.c.study == study) & (snapshots.c.code == code)
-        changed = connection.execute(snapshots.update().where(own).values(seq=seq, data=data))
+        row = {"seq": seq, "data": data, "checksum": of_snapshot(data)}
+        changed = connection.execute(snapshots.update().where(own).values(row))
         if changed.rowcount == 0:
-            connection.execute(
-                snapshots.insert().values(study=study, code=code, seq=seq, data=data)
-            )
+            connection.execute(snapshots.insert().values(study=study, code=code, **row))
 
 
-def _if_same(row: Sequence[Any] | None, code: str) -> int | None:
-    """The head in a row, if it is that of the study with this code."""
-    return int(row[0]) if row is not None and row[1] == code else None
+def _head(row: Sequence[Any] | None) -> Head | None:
+    return None if row is None else Head(*row)

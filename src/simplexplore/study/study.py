@@ -13,7 +13,8 @@ from typing import Any
 
 from sqlalchemy.engine import Row
 
-from simplexplore.errors import Place, SettingError, TooLargeError
+from simplexplore.errors import Place, SettingError, SimplexploreError, StoreError, TooLargeError
+from simplexplore.exploration.plan import Plan
 from simplexplore.problem.problem import Problem
 from simplexplore.protocol import ALL
 
@@ -22,8 +23,9 @@ from .events import Event
 from .import_export import read_rewards, write_study
 from .pulls import Answers, Pull, Pulls, Reward, Told, as_reward, check_key
 from .records import About, Answer, EventRecord, HistoryPoint, StudySummary, event_record
-from .registry import check_name, find, register, summaries
+from .registry import check_name, find, register, summaries, trouble_of
 from .replica import Replica
+from .retries import retried
 from .settings import DEFAULT_EXPIRY, Settings
 from .state import State, overdue
 from .status import StateStatus, Status, status_of
@@ -48,11 +50,10 @@ class Study:
         self.store = store
         self.name: str = row.name
         self.created: float = row.created
-        self.problem = Problem.from_text(row.problem, source=f"study {row.name!r}")
-        settings = Settings.from_text(row.settings)
+        self.problem, settings, plan = _made_with(store, row)
         self.seed = settings.seed
         self.expire_after = settings.expire_after or math.inf
-        self._replica = Replica(store, row, settings.plan(self.problem), settings.seed)
+        self._replica = Replica(store, row, plan, settings.seed)
         self._status: tuple[State, int, StateStatus] | None = None
 
     # ------------------------------------------------------------------ making and finding
@@ -109,9 +110,13 @@ class Study:
 
     @classmethod
     def open(cls, url: str | os.PathLike[str] | Store, name: str) -> Study:
-        """Find a study by its name."""
-        store = url if isinstance(url, Store) else Store(url, must_exist=True)
-        return cls(store, find(store, name))
+        """Find a study by its name; a database that restarts is waited for."""
+
+        def opened() -> Study:
+            store = url if isinstance(url, Store) else Store(url, must_exist=True)
+            return cls(store, find(store, name))
+
+        return retried(opened)
 
     @staticmethod
     def list(url: str | os.PathLike[str] | Store) -> Summaries:
@@ -293,3 +298,19 @@ class Study:
     def verify(self) -> bool:
         """Replay the whole journal and compare with the state in use, to the last bit."""
         return self._replica.verify()
+
+
+def _made_with(store: Store, row: Row[Any]) -> tuple[Problem, Settings, Plan]:
+    """What a study was made with, or `StoreError` if its row is damaged."""
+    trouble = trouble_of(row._asdict())
+    if trouble is None:
+        try:
+            problem = Problem.from_text(row.problem, source=f"study {row.name!r}")
+            settings = Settings.from_text(row.settings)
+            return problem, settings, settings.plan(problem)
+        except (SimplexploreError, ValueError, TypeError) as error:
+            trouble = f"what it was made with cannot be read ({str(error).rstrip('.')})"
+    raise StoreError(
+        f"{store.name}: study {row.name!r} is damaged: {trouble}. Nothing was changed; put back a "
+        "copy of the store."
+    )

@@ -130,7 +130,7 @@ class Telling:
             raise SettingError(
                 f"no feasible policy uses arm {item.arm!r}, so its rewards say nothing; drop them."
             )
-        return Event("elsewhere", arm=number, reward=float(item.reward), key=item.key)
+        return Event("elsewhere", arm=number, reward=_number(item), key=item.key)
 
     def _of_a_pull(self, item: Reward, state: State, asked: dict[int | None, Event]) -> Event:
         assert item.pull is not None
@@ -147,7 +147,7 @@ class Telling:
                 "put back from an older copy, tell the reward with the arm instead of the pull."
             )
         kind = "late" if pending is None else "told"
-        return Event(kind, pull=number, arm=found.arm, reward=float(item.reward), key=item.key)
+        return Event(kind, pull=number, arm=found.arm, reward=_number(item), key=item.key)
 
     @contextmanager
     def _placed(self, place: Place) -> Iterator[None]:
@@ -160,6 +160,10 @@ class Telling:
                 raise
             text = f"{place_in_words(place)}: {error} Nothing was recorded."
             raise type(error)(text, place=place) from None
+
+
+def _number(item: Reward) -> float:
+    return float(item.reward) + 0.0  # SQLite knows no negative zero
 
 
 def _content(event: Event) -> tuple[int | None, int | None, float | None]:

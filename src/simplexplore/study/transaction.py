@@ -12,6 +12,8 @@ from simplexplore import __version__
 from simplexplore.errors import ConflictError
 
 from .events import Event
+from .journal import Journal
+from .records import HistoryPoint
 from .state import State
 from .store import Store
 
@@ -33,18 +35,20 @@ class Transaction:
         Whether the state is ahead of what the store is sure to hold.
     """
 
-    def __init__(self, store: Store, study: int, connection: Connection, state: State) -> None:
-        self._store, self._study, self._connection = store, study, connection
+    def __init__(
+        self, store: Store, journal: Journal, connection: Connection, state: State
+    ) -> None:
+        self._store, self._journal, self._connection = store, journal, connection
         self.state = state
         self.is_dirty = False
 
     def events_of_pulls(self, numbers: Sequence[int]) -> list[Event]:
         """What was recorded about pulls."""
-        return self._store.pulls(self._connection, self._study, numbers)
+        return self._journal.of_pulls(self._connection, numbers)
 
     def events_under_keys(self, keys: Sequence[str]) -> list[Event]:
         """What was recorded under keys."""
-        return self._store.keys(self._connection, self._study, keys)
+        return self._journal.under_keys(self._connection, keys)
 
     def earlier(self, wanted: Event) -> Event | None:
         """The event that was recorded when the request of this key was made before, if it was."""
@@ -58,13 +62,17 @@ class Transaction:
 
     def record(self, proposed: Sequence[Event], now: float) -> list[Event]:
         """Decide and write; returns the events as they were recorded."""
-        state, store = self.state, self._store
+        state, store, study = self.state, self._store, self._journal.study
         seq, rewards = state.seq, state.rewards
         self.is_dirty = True
-        recorded = state.decide(proposed, now)
+        with self._journal.explained():
+            recorded = state.decide(proposed, now)
+        point = None
+        if state.engine.is_warm and _is_due(rewards, state.rewards, recorded):
+            point = self._point(now)
         store.append(
             self._connection,
-            self._study,
+            study,
             recorded,
             {
                 "head": state.seq,
@@ -75,31 +83,36 @@ class Transaction:
                 "rewards": state.rewards,
                 "pending": len(state.pending),
                 "answer": None if state.answer is None else json.dumps(state.answer),
+                "progress": _progress(state, point),
+                "checksum": state.checksum,
             },
         )
-        if state.engine.is_warm and _is_due(rewards, state.rewards, recorded):
-            self._add_to_history(now)
+        if point is not None:
+            store.add_point(self._connection, study, point)
         if state.seq // SNAPSHOT_EVERY > seq // SNAPSHOT_EVERY:
             code = snapshot_code(state)
-            store.save_snapshot(self._connection, self._study, code, state.seq, state.snapshot())
+            store.save_snapshot(self._connection, study, code, state.seq, state.snapshot())
         return recorded
 
-    def _add_to_history(self, now: float) -> None:
+    def _point(self, now: float) -> HistoryPoint:
         state = self.state
         _, statistics, thresholds = state.engine.evidence()
         weakest = int((statistics - thresholds).argmin())
-        self._store.add_point(
-            self._connection,
-            self._study,
-            {
-                "seq": state.seq,
-                "at": now,
-                "rewards": state.rewards,
-                "statistic": float(statistics[weakest]),
-                "threshold": float(thresholds[weakest]),
-                "policy": state.engine.policy.tolist(),
-            },
-        )
+        return {
+            "seq": state.seq,
+            "at": now,
+            "rewards": state.rewards,
+            "statistic": float(statistics[weakest]),
+            "threshold": float(thresholds[weakest]),
+            "policy": state.engine.policy.tolist(),
+        }
+
+
+def _progress(state: State, point: HistoryPoint | None) -> float | None:
+    """Which share of the evidence needed there is; None if it is as it was."""
+    if state.answer is not None:
+        return 1.0
+    return None if point is None else min(1.0, point["statistic"] / point["threshold"])
 
 
 def snapshot_code(state: State) -> str:

@@ -1,0 +1,580 @@
+"""Mutation tests: break one line at a time and see whether a test notices.
+
+    python benchmarks/mutants.py [--only WORD] [--seconds S]
+
+Each mutant is applied to a copy of the tree, where only the tests run that should notice it. One
+that is not noticed survives: a test is missing, or the line does nothing. The table goes to
+mutants.md; mutants that were not tried this time (``--only``) keep their rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+REPORT = ROOT / "benchmarks" / "mutants.md"
+
+
+class Mutant(NamedTuple):
+    """A change of one place, and the tests that should fail with it."""
+
+    file: str
+    old: str
+    new: str
+    tests: str  # arguments of pytest
+    equivalent: str = ""  # why nothing can notice it, where that was shown
+
+
+DAMAGE = "tests/test_store_damage.py"
+STUDY = "tests/test_study.py"
+CONTRACT = "tests/test_store_contract.py"
+STORE = "tests/test_store.py"
+ACCESS = "tests/test_service_access.py"
+
+MUTANTS = {
+    "SQLite file": [
+        Mutant(
+            "study/sqlite_file.py",
+            "synchronous = NORMAL",
+            "synchronous = OFF",
+            f"{DAMAGE} -k on_the_disk",
+        ),
+        Mutant(
+            "study/sqlite_file.py",
+            "journal_mode = WAL",
+            "journal_mode = DELETE",
+            f"{DAMAGE} -k on_the_disk",
+        ),
+        Mutant(
+            "study/sqlite_file.py",
+            "foreign_keys = ON",
+            "foreign_keys = OFF",
+            f"{DAMAGE} -k on_the_disk",
+        ),
+        Mutant(
+            "study/sqlite_file.py",
+            "os.fsync(descriptor)",
+            "pass",
+            f"{STORE} -k relative_path",
+        ),
+        Mutant(
+            "study/sqlite_file.py",
+            "if written is not None and _id(self._path) != written:",
+            "if False:",
+            f"{DAMAGE} -k just_before",
+        ),
+        Mutant(
+            "study/sqlite_file.py",
+            "if _id(self._path) != connection.file or (",
+            "if (",
+            f"{DAMAGE} -k 'was_deleted or was_replaced'",
+        ),
+        Mutant(
+            "study/sqlite_file.py",
+            "(writing and wal != connection.wal)",
+            "False",
+            f"{DAMAGE} -k a_log_that_was_deleted",
+        ),
+        Mutant(
+            "study/sqlite_file.py",
+            '"mode=rwc" if self._may_make else "mode=rw"',
+            '"mode=rwc"',
+            f"{DAMAGE} -k no_empty_file",
+        ),
+        Mutant(
+            "study/sqlite_file.py",
+            "if self._wal.exists() and self._wal.stat().st_size:",
+            "if False:",
+            f"{DAMAGE} -k cannot_be_read",
+        ),
+        Mutant(
+            "study/sqlite_file.py",
+            "fcntl.flock(descriptor, fcntl.LOCK_UN)",
+            "pass",
+            f"{DAMAGE} -k keep_the_lock",
+        ),
+    ],
+    "transactions": [
+        Mutant(
+            "study/database.py",
+            '"BEGIN IMMEDIATE" if writing',
+            '"BEGIN" if writing',
+            f"{DAMAGE} -k alone_before",
+        ),
+        Mutant(
+            "study/database.py",
+            "SET LOCAL synchronous_commit TO DEFAULT; ",
+            "",
+            f"{DAMAGE} -k servers_log",
+        ),
+        Mutant(
+            "study/database.py",
+            "passing = lost and not _LASTING.search(str(error.orig))",
+            "passing = lost",
+            f"{DAMAGE} -k waiting_does_not_help",
+        ),
+        Mutant(
+            "study/database.py",
+            "self._engine.dispose(close=False)",
+            "pass",
+            f"{DAMAGE} -k 'forks_while_threads and postgresql'",
+        ),
+        Mutant(
+            "study/store.py",
+            "        self._queue(connection)\n        return self.look_up",
+            "        return self.look_up",
+            f"{STUDY} -k creating_at_the_same_moment",
+        ),
+        Mutant(
+            "study/replica.py",
+            "self.store.flush()  # other",
+            "pass  # other",
+            f"{STORE} -k relative_path",
+        ),
+        Mutant(
+            "study/replica.py",
+            "if error.passing and attempt.is_committing and not idempotent:",
+            "if False:",
+            f"{STORE} -k lost_answer",
+        ),
+        Mutant(
+            "study/replica.py",
+            "if transaction is not None and transaction.is_dirty:",
+            "if False:",
+            f"{STUDY} -k that_fails",
+        ),
+        Mutant(
+            "study/forks.py",
+            "self._condition.wait_for(",
+            "(lambda *_: None)(",
+            f"{DAMAGE} -k 'fork and sqlite'",
+        ),
+        Mutant(
+            "study/forks.py",
+            "self.is_unsafe = self.is_unsafe or self._child_is_unsafe",
+            "self.is_unsafe = False",
+            f"{DAMAGE} -k middle_of_a_transaction",
+        ),
+        Mutant(
+            "study/replica.py",
+            "        with FORKS, self._mutex:\n            with self.store",
+            "        with self._mutex:\n            with self.store",
+            f"{DAMAGE} -k 'forks_while_threads and sqlite'",
+        ),
+    ],
+    "events": [
+        Mutant("study/checksums.py", "            previous,\n", "            0,\n", DAMAGE),
+        Mutant("study/checksums.py", "            at,\n", "            0.0,\n", DAMAGE),
+        Mutant("study/checksums.py", "{key!r} {None", "{None", DAMAGE),
+        Mutant(
+            "study/journal.py",
+            "if link(checksum, event) != event.checksum:",
+            "if False:",
+            DAMAGE,
+        ),
+        Mutant("study/journal.py", "if event.seq != seq:", "if False:", DAMAGE),
+        Mutant("study/journal.py", "                check_event(", "                (", DAMAGE),
+        Mutant(
+            "study/journal.py",
+            "self._linked(checksums[event.seq - 1], event.seq - 1, [event])",
+            "pass",
+            f"{DAMAGE} -k looked_up",
+        ),
+        Mutant(
+            "study/journal.py",
+            "if head is None or head[2:] != self._owner:",
+            "if head is None:",
+            f"{DAMAGE} -k made_anew",
+        ),
+        Mutant(
+            "study/events.py",
+            "or not 0 <= event.arm < arms:",
+            "or event.arm < 0:",
+            f"{DAMAGE} -k before_it_had",
+        ),
+        Mutant(
+            "study/events.py",
+            "        if not _is_number(event.reward):",
+            "        if event.reward is None:",
+            f"{DAMAGE} -k before_it_had",
+        ),
+        Mutant(
+            "study/state.py",
+            "if arms.max() >= self.engine.plan.problem.size or arms.min() < -1:",
+            "if False:",
+            f"{DAMAGE} -k compiled_code",
+        ),
+        Mutant("study/state.py", "if pull != asked:", "if False:", f"{DAMAGE} -k before_it_had"),
+        Mutant("study/state.py", "if pull > asked:", "if False:", f"{DAMAGE} -k before_it_had"),
+        Mutant(
+            "study/state.py", "elif arm != event.arm:", "elif False:", f"{DAMAGE} -k before_it_had"
+        ),
+        Mutant(
+            "study/replica.py",
+            "if state.checksum != head.checksum:\n            raise",
+            "if False:\n            raise",
+            f"{DAMAGE} -k damaged_row",
+        ),
+        Mutant(
+            "study/replica.py",
+            "or (state.seq == head.seq and state.checksum != head.checksum)",
+            "",
+            f"{STORE} -k older_copy",
+        ),
+        Mutant(
+            "study/journal.py",
+            "if checksum not in (None, found[0].checksum):",
+            "if False:",
+            f"{STORE} -k older_copy",
+        ),
+        Mutant(
+            "study/replica.py",
+            "return state.same_as(replayed)",
+            "return True",
+            f"{DAMAGE} -k not_verified",
+        ),
+        Mutant(
+            "study/registry.py",
+            'if row["fixed"] != of_study(*fixed):',
+            "if False:",
+            f"{DAMAGE} -k damaged_row",
+        ),
+        Mutant(
+            "study/migrations.py",
+            '"fixed": of_study(*fixed),',
+            '"fixed": 0,',
+            f"{DAMAGE} -k version_2_goes_on",
+        ),
+    ],
+    "snapshots": [
+        Mutant(
+            "study/state.py",
+            'if books["delta"] != plan.delta:',
+            "if False:",
+            f"{DAMAGE} -k delta_back",
+        ),
+        Mutant(
+            "study/state.py",
+            'state.answer, state.checksum = books["answer"],',
+            "state.answer, state.checksum = None,",
+            f"{DAMAGE} -k everything_back",
+        ),
+        Mutant(
+            "study/store.py",
+            "return data if of_snapshot(data) == found.checksum else None",
+            "return data",
+            f"{DAMAGE} -k something_else",
+        ),
+        Mutant(
+            "study/replica.py",
+            "return state if events and events[-1].checksum == state.checksum else fresh",
+            "return state",
+            f"{DAMAGE} -k another_journal",
+        ),
+        Mutant(
+            "study/replica.py",
+            "events = self._journal.read(connection, first, state.seq - first)",
+            "events = self._journal.read(connection, state.seq - 1, 1)",
+            f"{DAMAGE} -k before_a_snapshot",
+        ),
+    ],
+    "asking and telling": [
+        Mutant(
+            "study/asking.py",
+            "        if state.answer is not None:",
+            "        if False:",
+            f"{STUDY} -k 'stopping_and_extending and sqlite'",
+        ),
+        Mutant(
+            "study/asking.py",
+            "earlier = [] if key is None else transaction.events_under_keys([key])",
+            "earlier = []",
+            f"{STUDY} -k asking_under_a_key",
+        ),
+        Mutant(
+            "study/telling.py",
+            "if earlier is not None and _content(earlier) != _content(event):",
+            "if False:",
+            f"{STUDY} -k telling_twice",
+        ),
+        Mutant(
+            "study/telling.py",
+            'kind = "late" if pending is None else "told"',
+            'kind = "told"',
+            f"{STUDY} -k test_expiry",
+        ),
+        Mutant(
+            "study/telling.py",
+            "or self._ids.write(number, found.arm, found.at) != item.pull",
+            "",
+            f"{STUDY} -k not_ours",
+        ),
+        Mutant(
+            "study/telling.py",
+            "self.is_idempotent = all(item.pull or item.key for item in rewards)",
+            "self.is_idempotent = True",
+            f"{STORE} -k lost_answer",
+        ),
+        Mutant(
+            "study/telling.py",
+            "return float(item.reward) + 0.0",
+            "return float(item.reward)",
+            f"{DAMAGE} -k no_sign",
+        ),
+        Mutant(
+            "study/state.py",
+            "if abs(now - pull.at) > expire_after",
+            "if now - pull.at > expire_after",
+            f"{STUDY} -k jumps_back",
+        ),
+        Mutant(
+            "study/state.py",
+            "if self.engine.is_enough and self.answer is None:",
+            "if False:",
+            f"{STUDY} -k 'stopping_and_extending and sqlite'",
+        ),
+        Mutant(
+            "study/study.py",
+            "if not delta < present:",
+            "if False:",
+            f"{STUDY} -k 'stopping_and_extending and sqlite'",
+        ),
+        Mutant(
+            "problem/families.py",
+            "if number and limit < abs(reward) < math.inf:",
+            "if False:",
+            "tests/test_families.py -k absurd",
+        ),
+    ],
+    "tokens and roles": [
+        Mutant(
+            "service/tokens.py",
+            "if row is not None and hmac.compare_digest(row.digest, _digest(parts[2])):",
+            "if row is not None:",
+            ACCESS,
+        ),
+        Mutant(
+            "service/tokens.py",
+            "if token.revoked is None:\n            ",
+            "if True:\n            ",
+            ACCESS,
+        ),
+        Mutant(
+            "service/tokens.py",
+            "return ROLES.index(self.role) >= ROLES.index(role)",
+            "return True",
+            ACCESS,
+        ),
+        Mutant("service/access.py", "if not token.allows(role):", "if False:", ACCESS),
+        Mutant("service/access.py", "        if not is_open:", "        if False:", ACCESS),
+        Mutant(
+            "service/access.py",
+            'if not _LOCAL.fullmatch(request.headers.get("host", "")):',
+            "if False:",
+            ACCESS,
+        ),
+        Mutant(
+            "service/access.py",
+            "if any(name in request.headers for name in _PROXIES):",
+            "if False:",
+            ACCESS,
+        ),
+    ],
+    "edge signs": [
+        Mutant(
+            "geometry/edges.py",
+            "change = -local.body_arms",
+            "change = local.body_arms",
+            "tests/test_geometry.py",
+        ),
+        Mutant(
+            "geometry/edges.py",
+            "gaps = -terms.sum(axis=1)",
+            "gaps = terms.sum(axis=1)",
+            "tests/test_geometry.py tests/test_information.py",
+        ),
+        Mutant(
+            "geometry/edges.py",
+            "direction.get(arm, Fraction(0)) - rate * entry",
+            "direction.get(arm, Fraction(0)) + rate * entry",
+            "tests/test_geometry.py",
+        ),
+        Mutant(
+            "geometry/edges.py",
+            "change[r, n] = -float(exact[local.arms[r]])",
+            "change[r, n] = float(exact[local.arms[r]])",
+            "tests/test_geometry.py",
+        ),
+    ],
+    "projection": [
+        Mutant(
+            "kernels/projection.py",
+            "w[a] = max(y[a] - level * loose[a], 0.0)",
+            "w[a] = y[a] - level * loose[a]",
+            "tests/test_projection.py",
+        ),
+        Mutant(
+            "kernels/projection.py",
+            "level = (top - 1.0) / below\n    for _",
+            "level = (top - 1.001) / below\n    for _",
+            "tests/test_projection.py",
+        ),
+        Mutant(
+            "kernels/projection.py",
+            "if i < m and step[p] < 0.0:",
+            "if False:",
+            "tests/test_projection.py",
+        ),
+    ],
+    "stopping rules": [
+        Mutant(
+            "kernels/thresholds.py",
+            "level += kk21_penalty(setting, run.n[table.arm[k]])",
+            "level += 0.0",
+            "tests/test_thresholds.py",
+        ),
+        Mutant(
+            "kernels/thresholds.py",
+            "math.log((1.0 + math.log(run.integers[PULLS])) / setting.delta)",
+            "math.log(math.log(run.integers[PULLS]) / setting.delta)",
+            "tests/test_thresholds.py",
+        ),
+        Mutant(
+            "exploration/stopping.py",
+            "- 0.5 * math.log(1 - l)",
+            "",
+            "tests/test_thresholds.py",
+        ),
+        Mutant(
+            "kernels/events.py",
+            "weigh(setting, run, pending, -1.0)",
+            "pass",
+            "tests/test_live.py",
+        ),
+        Mutant(
+            "kernels/events.py",
+            "if status == STOPPED and events.until_stopped:",
+            "if False:",
+            "tests/test_live.py tests/test_study.py",
+        ),
+    ],
+    "certificate": [
+        Mutant(
+            "bound/solver.py",
+            "return 1.0 / float(best) if best > 0 else 0.0",
+            "return 1.001 / float(best) if best > 0 else 0.0",
+            "tests/test_bound.py",
+        ),
+        Mutant(
+            "bound/solver.py",
+            "/ lower - 1.0 if lower > 0",
+            "/ lower - 1.0001 if lower > 0",
+            "tests/test_bound.py",
+        ),
+    ],
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="areas, files or lines that hold this text")
+    parser.add_argument("--seconds", type=float, default=600.0, help="for the tests of one mutant")
+    options = parser.parse_args()
+    rows = _known_rows()
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        ignored = shutil.ignore_patterns(".*", "__pycache__", "site", "docs")
+        shutil.copytree(ROOT, tree, ignore=ignored)
+        for area, mutants in MUTANTS.items():
+            for mutant in mutants:
+                if options.only in f"{area} {mutant.file} {mutant.old}":
+                    row = _row(area, mutant, _try(mutant, tree, options.seconds))
+                    rows[_key(area, mutant)] = row
+                    print(row, flush=True)
+                    _write(rows)
+
+
+def _try(mutant: Mutant, tree: Path, seconds: float) -> str:
+    """What became of a mutant."""
+    path = tree / "src" / "simplexplore" / mutant.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        return f"not tried: its line is there {text.count(mutant.old)} times"
+    path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    command = f"-m pytest -x -q --no-header -p no:cacheprovider --tb=no {mutant.tests}"
+    start = time.monotonic()
+    try:
+        done = subprocess.run(
+            f"{sys.executable} {command}",
+            shell=True,  # the tests are written as one types them
+            cwd=tree,
+            env=os.environ | {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"noticed: no end within {seconds:.0f} s"
+    finally:
+        path.write_text(text, encoding="utf-8")
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    if done.returncode in (1, 2) and failed:
+        return f"noticed by `{failed[1].split('::')[-1]}`, {time.monotonic() - start:.0f} s"
+    if done.returncode == 0:
+        if mutant.equivalent:
+            return f"equivalent: {mutant.equivalent}"
+        return f"**survived** `{mutant.tests}`"
+    if done.returncode < 0:
+        return f"noticed: the tests died of signal {-done.returncode}"
+    return f"not tried: pytest ended with {done.returncode}"
+
+
+def _key(area: str, mutant: Mutant) -> str:
+    return f"| {area} | {mutant.file} | {_code(mutant.old)} | {_code(mutant.new)} |"
+
+
+def _row(area: str, mutant: Mutant, fate: str) -> str:
+    return f"{_key(area, mutant)} {fate} |"
+
+
+def _code(text: str) -> str:
+    return "`" + " ".join(text.split()).replace("|", "\\|") + "`" if text.strip() else ""
+
+
+def _known_rows() -> dict[str, str]:
+    """Rows of the last report whose mutants are still there."""
+    lines = REPORT.read_text(encoding="utf-8").splitlines() if REPORT.exists() else []
+    rows = {}
+    for area, mutants in MUTANTS.items():
+        for mutant in mutants:
+            key = _key(area, mutant)
+            rows[key] = next((line for line in lines if line.startswith(key)), "")
+    return rows
+
+
+def _write(rows: dict[str, str]) -> None:
+    tried = [row for row in rows.values() if row]
+    survived = sum("**survived**" in row for row in tried)
+    noticed = sum("| noticed" in row for row in tried)
+    REPORT.write_text(
+        "# Mutants: lines broken one at a time\n\n"
+        f"Made by `make mutants`. Of {len(rows)} mutants {len(tried)} were tried: {noticed} were "
+        f"noticed by a test, {survived} survived.\n\n"
+        "| area | file | instead of | stands | fate |\n|---|---|---|---|---|\n"
+        + "".join(f"{row}\n" for row in tried),
+        encoding="utf-8",
+    )
+
+
+if __name__ == "__main__":
+    main()

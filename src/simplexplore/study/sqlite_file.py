@@ -1,0 +1,169 @@
+"""A SQLite file: connections to it, the queue of its writers, flushing, and whether it is there.
+
+Writers queue at a lock file beside the database, because SQLite itself makes waiting writers
+sleep and try again. SQLite does not notice either that its file was deleted or replaced: it
+goes on with one that has no name any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from simplexplore.errors import SettingError, StoreError
+
+try:
+    import fcntl
+except ImportError:  # not on this platform: SQLite's own waiting has to do
+    fcntl = None  # type: ignore[assignment]
+
+# How long a writer waits for others at most, in seconds: far longer than any transaction.
+PATIENCE = 60
+
+# What a file is, whatever it is called: device and number.
+_FileId = tuple[int, int]
+
+
+class SqliteConnection(sqlite3.Connection):
+    """A connection that knows which file it has open."""
+
+    file: _FileId | None = None
+    wal: _FileId | None = None
+    is_frozen = False  # read as if nobody could change it: where nothing can be written
+
+
+class SqliteFile:
+    """A SQLite database and the files beside it."""
+
+    def __init__(self, path: Path, *, must_exist: bool) -> None:
+        if path.is_dir():
+            raise SettingError(f"{str(path)!r} is a folder; name a file in it.")
+        if must_exist and not path.exists():
+            raise StoreError(
+                f"there is no file {str(path)!r}; 'simplexplore study create' makes one."
+            )
+        if must_exist and path.stat().st_size == 0:
+            raise StoreError(f"the file {str(path)!r} is empty; put back a copy of it.")
+        if not path.parent.is_dir():
+            raise StoreError(f"{path}: there is no folder {str(path.parent)!r}; make it first.")
+        self._path = path.absolute()  # the program may go to another folder
+        self._lock = self._path.with_name(f"{path.name}-lock")
+        self._wal = self._path.with_name(f"{path.name}-wal")
+        self._may_make = not must_exist
+        self._written = threading.local()  # to which file
+
+    # ------------------------------------------------------------------ connections
+
+    def connect(self, **options: Any) -> SqliteConnection:
+        """A connection, ready for transactions that are begun by hand."""
+        if not self._may_make and not self._path.exists():
+            raise self._gone()
+        try:
+            connection = self._connected("mode=rwc" if self._may_make else "mode=rw", options)
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute("PRAGMA foreign_keys = ON")
+            except BaseException:
+                connection.close()
+                raise
+        except sqlite3.OperationalError as error:
+            if not self._is_read_only(error):
+                raise
+            # Where SQLite cannot make the files that it wants beside this one.
+            connection = self._connected("mode=ro&immutable=1", options)
+            connection.is_frozen = True
+        self._may_make = False
+        connection.file = _id(self._path)
+        return connection
+
+    def _connected(self, mode: str, options: dict[str, Any]) -> SqliteConnection:
+        connection = sqlite3.connect(
+            f"{self._path.as_uri()}?{mode}", uri=True, factory=SqliteConnection, **options
+        )
+        connection.isolation_level = None  # transactions are not begun by the driver
+        return connection
+
+    def _is_read_only(self, error: sqlite3.OperationalError) -> bool:
+        """Whether nothing is wrong but that nothing can be written here."""
+        if not error.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+            return False
+        if not _may(os.R_OK, self._path) or (
+            _may(os.W_OK, self._path) and _may(os.W_OK, self._path.parent)
+        ):
+            return False
+        if self._wal.exists() and self._wal.stat().st_size:
+            raise StoreError(
+                f"{self._path}: a part of it is in {self._wal.name}, which cannot be read where "
+                "nothing can be written; copy both to a folder of yours, and open the copy."
+            )
+        return True
+
+    def check(self, connection: SqliteConnection, *, writing: bool) -> None:
+        """Raise `StoreError` if the file that a transaction uses was deleted or replaced."""
+        wal = _id(self._wal) if writing else None
+        if writing and connection.wal is None:
+            connection.wal = wal  # it is there as soon as somebody writes
+        if _id(self._path) != connection.file or (writing and wal != connection.wal):
+            raise self._gone()
+        if writing:
+            self._written.file = connection.file
+
+    def _gone(self) -> StoreError:
+        return StoreError(
+            f"{self._path} was deleted or replaced while it was open. Nothing was recorded; put "
+            "back the file, or a copy of it, and try again."
+        )
+
+    # ------------------------------------------------------------------ writing
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Queue at the lock file; the system gives it back even if this process is killed."""
+        if not hasattr(fcntl, "flock"):
+            yield
+            return
+        # A descriptor of our own, so that threads queue like processes.
+        try:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o666)
+        except PermissionError as error:
+            raise StoreError(
+                f"{self._path} cannot be written ({self._lock.name}: {error.strerror}). Nothing "
+                "was recorded; check the permissions of the file and its folder."
+            ) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            # Given back by hand: a child that was forked meanwhile has it open as well.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+    def flush(self) -> None:
+        """Wait until what this thread has written is on the disk, under the name it has."""
+        with contextlib.suppress(FileNotFoundError):  # its last user moved it into the database
+            descriptor = os.open(self._wal, os.O_RDWR)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        written = getattr(self._written, "file", None)
+        if written is not None and _id(self._path) != written:
+            raise self._gone()
+
+
+def _id(path: Path) -> _FileId | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _may(what: int, path: Path) -> bool:
+    return os.access(path, what, effective_ids=os.access in os.supports_effective_ids)
