@@ -62,6 +62,11 @@ class Database:
         self._engine = self._make_engine()
         weakref.finalize(self, _close, self._engine, self._pid)
 
+    @property
+    def url(self) -> str:
+        """Where it is, with the password if there is one: for another process, not for people."""
+        return self._url.render_as_string(hide_password=False)
+
     def _make_engine(self) -> sa.Engine:
         # Each thread uses one connection at a time: their number is limit enough.
         if self.is_sqlite:

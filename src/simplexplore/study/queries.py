@@ -32,12 +32,21 @@ _LAST = (
     .correlate(studies)
     .scalar_subquery()
 )
-LIST = (
+FIRST_PAGE = (
     sa.select(studies, history.c.statistic, history.c.threshold)
     .select_from(
         studies.outerjoin(history, (history.c.study == studies.c.id) & (history.c.seq == _LAST))
     )
-    .order_by(studies.c.changed.desc(), studies.c.id.desc())
+    .order_by(studies.c.changed.desc(), studies.c.name.desc())
+    .limit(sa.bindparam("limit", type_=sa.BigInteger))
+)
+NEXT_PAGE = FIRST_PAGE.where(
+    sa.tuple_(studies.c.changed, studies.c.name)
+    < sa.tuple_(sa.bindparam("changed", type_=sa.Double), sa.bindparam("name", type_=sa.Text))
+)
+TOTALS = sa.select(
+    sa.func.count().filter(studies.c.state == "running").label("running"),
+    sa.func.count().filter(studies.c.state == "stopped").label("stopped"),
 )
 _COLUMNS = [events.c[name] for name in Event._fields]
 READ = (

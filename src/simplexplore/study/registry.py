@@ -49,9 +49,11 @@ def find(store: Store, name: str) -> Row[Any]:
         return store.find(connection, name)
 
 
-def summaries(store: Store) -> list[StudySummary]:
-    """How far every study is, the latest change first."""
-    return [_summary(row, json.loads(row["settings"])) for row in store.rows()]
+def summaries(
+    store: Store, limit: int | None = None, after: tuple[float, str] | None = None
+) -> list[StudySummary]:
+    """How far studies are, the latest change first; see `Store.page`."""
+    return [_summary(row, json.loads(row["settings"])) for row in store.page(limit, after)]
 
 
 def _summary(row: Mapping[str, Any], settings: Mapping[str, Any]) -> StudySummary:

@@ -152,11 +152,25 @@ class Store(Database):
         result.close()
         return head, added
 
-    def rows(self) -> list[dict[str, Any]]:
-        """All studies with the last point of their history, the latest change first."""
+    def page(
+        self, limit: int | None = None, after: tuple[float, str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Studies with the last point of their history, the latest change first.
+
+        `after` is change and name of the last one seen.
+        """
+        wanted: dict[str, Any] = {"limit": ALL if limit is None else limit}
+        query = queries.FIRST_PAGE
+        if after is not None:
+            query = queries.NEXT_PAGE
+            wanted |= {"changed": after[0], "name": after[1]}
         with self.reading() as connection:
-            found = connection.execute(queries.LIST).mappings().all()
-        return [dict(row) for row in found]
+            return [dict(row) for row in connection.execute(query, wanted).mappings()]
+
+    def totals(self) -> dict[str, int]:
+        """How many studies there are, by state."""
+        with self.reading() as connection:
+            return dict(connection.execute(queries.TOTALS).mappings().one())
 
     # ------------------------------------------------------------------ journals
 
