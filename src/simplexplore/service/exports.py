@@ -49,7 +49,7 @@ async def export(
     folder = tempfile.TemporaryDirectory(prefix="simplexplore-")
     path = Path(folder.name, f"study.{form}")
     try:
-        await processes.run(token.id, heavy_work.export, studies.store.url, name, str(path))
+        await processes.run(token.id, heavy_work.export, studies.where, name, str(path))
     except BaseException:
         folder.cleanup()
         raise

@@ -25,9 +25,20 @@ _MOST_OPEN = 8
 _open: OrderedDict[tuple[str, str], Study] = OrderedDict()
 
 
+# The URL of a store, and the time: there is one clock, that of the service.
+Where = tuple[str, float]
+
+
 @lru_cache(maxsize=4)
-def _store(url: str) -> Store:
+def _opened(url: str) -> Store:
     return Store(url, must_exist=True)
+
+
+def _store(where: Where) -> Store:
+    url, now = where
+    store = _opened(url)
+    store.clock = lambda: now
+    return store
 
 
 def bound(text: str, delta: float | None, means: list[float] | None) -> dict[str, Any]:
@@ -61,14 +72,16 @@ def bound(text: str, delta: float | None, means: list[float] | None) -> dict[str
     }
 
 
-def create(url: str, name: str, text: str, settings: Mapping[str, Any], key: str | None) -> About:
+def create(
+    where: Where, name: str, text: str, settings: Mapping[str, Any], key: str | None
+) -> About:
     """Start a study."""
     with naming_lines(text):
         problem = Problem.from_text(text, source="problem")
-        return Study.create(_store(url), name, problem, **settings, key=key).about
+        return Study.create(_store(where), name, problem, **settings, key=key).about
 
 
-def status(url: str, name: str) -> Status:
+def status(where: Where, name: str) -> Status:
     """How far a study is."""
 
     def work(study: Study) -> Status:
@@ -76,24 +89,27 @@ def status(url: str, name: str) -> Status:
         del found["store"]  # where it is concerns only those who run the service
         return found
 
-    return _with_study(url, name, work)
+    return _with_study(where, name, work)
 
 
-def verify(url: str, name: str) -> bool:
+def verify(where: Where, name: str) -> bool:
     """Whether a replay of the journal gives the state in use."""
-    return _with_study(url, name, lambda study: study.verify())
+    return _with_study(where, name, lambda study: study.verify())
 
 
-def export(url: str, name: str, path: str) -> int:
+def export(where: Where, name: str, path: str) -> int:
     """Write all pulls of a study to a file."""
-    return _with_study(url, name, lambda study: study.export(path))
+    return _with_study(where, name, lambda study: study.export(path))
 
 
-def _with_study(url: str, name: str, work: Callable[[Study], Result]) -> Result:
+def _with_study(where: Where, name: str, work: Callable[[Study], Result]) -> Result:
     """Do something with a study that stays open, unless something is wrong with it."""
-    study = _open.pop((url, name), None) or Study.open(_store(url), name)
+    store = _store(where)
+    study = _open.pop((store.url, name), None)
+    if study is None or study.store is not store:
+        study = Study.open(store, name)
     result = work(study)
-    _open[url, name] = study
+    _open[store.url, name] = study
     if len(_open) > _MOST_OPEN:
         _open.popitem(last=False)
     return result

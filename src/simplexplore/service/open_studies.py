@@ -13,10 +13,12 @@ from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 
 from .fair_queue import FairQueue
+from .heavy_work import Where
 from .worker_threads import Result, WorkerThreads
 
-# Studies kept in memory: each is its state, not its journal.
+# Studies kept in memory, and their bytes: each is its state, not its journal.
 _MOST_OPEN = 128
+_MOST_BYTES = 2**31
 
 # Studies opened at a time, one for each token.
 _MOST_OPENING = 4
@@ -40,6 +42,11 @@ class OpenStudies:
         self._mutex = threading.Lock()
         self._open: OrderedDict[tuple[str, bool], Study] = OrderedDict()
         self._polls: dict[str, tuple[float, asyncio.Task[dict[str, Any]]]] = {}
+
+    @property
+    def where(self) -> Where:
+        """The store for another process."""
+        return self.store.url, self.store.clock()
 
     async def read(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
         """Find something out about a study, in a thread."""
@@ -65,10 +72,13 @@ class OpenStudies:
                 self._open.move_to_end(key)
                 return found
         opened = Study.open(self.store, key[0])
+        _ = opened.answer  # loads its state
         with self._mutex:
             # Another thread may have been faster; two objects would not be wrong, only slow.
             kept = self._open.setdefault(key, opened)
-            if len(self._open) > _MOST_OPEN:
+            while len(self._open) > _MOST_OPEN or (
+                len(self._open) > 2 and sum(map(_weight, self._open.values())) > _MOST_BYTES
+            ):
                 self._open.popitem(last=False)
         return kept
 
@@ -93,3 +103,8 @@ class OpenStudies:
             "pending": row.pending,
             "delta": row.delta,
         }
+
+
+def _weight(study: Study) -> int:
+    """Bytes that a study may come to need: each pair of arms is an edge of its tables."""
+    return 96 * study.problem.size**2

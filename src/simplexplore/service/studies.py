@@ -59,7 +59,7 @@ async def create(
     """Start a study."""
     settings = body.model_dump(exclude={"name", "problem"})
     about = await processes.run(
-        token.id, heavy_work.create, studies.store.url, body.name, body.problem, settings, key
+        token.id, heavy_work.create, studies.where, body.name, body.problem, settings, key
     )
     return JsonResponse(about, 201)
 
@@ -109,7 +109,7 @@ def _key_of(reward: models.RewardToTell, key: str | None, number: int) -> str | 
 @router.get("/{name}/status")
 async def status(processes: Processes, studies: Studies, name: Name, token: Reader) -> Response:
     """Say how far a study is: policy, evidence, samples to go, use of the constraints."""
-    found = await processes.run(token.id, heavy_work.status, studies.store.url, name, quick=True)
+    found = await processes.run(token.id, heavy_work.status, studies.where, name, quick=True)
     return JsonResponse(found)
 
 
@@ -158,5 +158,5 @@ async def extend(
 @router.post("/{name}/verification", response_model=models.Verified)
 async def verify(processes: Processes, studies: Studies, name: Name, token: Admin) -> Response:
     """Replay the whole journal and compare with the state in use, to the last bit."""
-    sound = await processes.run(token.id, heavy_work.verify, studies.store.url, name)
+    sound = await processes.run(token.id, heavy_work.verify, studies.where, name)
     return JsonResponse({"sound": sound})

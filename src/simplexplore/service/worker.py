@@ -47,8 +47,11 @@ def main() -> None:
     waiting: queue.SimpleQueue[Work] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, waiting), daemon=True).start()
     most = _peak() + _FAT
-    while _peak() <= most:
-        pickle.dump(_outcome(*waiting.get()), answers)
+    stays = True
+    while stays:
+        outcome = _outcome(*waiting.get())
+        stays = _peak() <= most
+        pickle.dump((*outcome, stays), answers)
         answers.flush()
     os._exit(0)  # the thread cannot be asked to end
 

@@ -103,12 +103,18 @@ class _Job:
             if self._is_over:
                 raise EOFError
             self._process = process = _take()
+        stays = False
         try:
-            return process.call(self._content)
+            kind, result, stays = process.call(self._content)
+            return kind, result
         finally:
             with self._mutex:
                 self._process = None
-            self.status = _give_back(process)
+                stays = stays and not self._is_over
+            if stays:
+                _give_back(process)
+            else:
+                self.status = process.end()
 
     def end(self) -> None:
         """End the process."""
@@ -134,7 +140,8 @@ class _Process:
             env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         )
 
-    def call(self, content: bytes) -> tuple[str, Any]:
+    def call(self, content: bytes) -> tuple[str, Any, bool]:
+        """Kind and content of the outcome, and whether the process goes on."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -179,14 +186,13 @@ def _take() -> _Process:
         process.end()
 
 
-def _give_back(process: _Process) -> int | None:
-    """Keep a process for later, or end it; returns its exit status if it has one."""
-    if process.is_alive:
-        with _mutex:
-            if len(_idle) < _WARM:
-                _idle.append(process)
-                return None
-    return process.end()
+def _give_back(process: _Process) -> None:
+    """Keep a process for later, or end it."""
+    with _mutex:
+        if len(_idle) < _WARM:
+            _idle.append(process)
+            return
+    process.end()
 
 
 def _give_back_new() -> None:
