@@ -138,6 +138,25 @@ def test_a_process_that_has_grown_is_not_kept():
     assert first != second
 
 
+def test_few_processes_are_kept(monkeypatch):
+    async def go():
+        processes = WorkerProcesses()
+        work = [processes.run(str(i), time.sleep, 0.2) for i in range(5)]
+        await asyncio.gather(*work)
+        processes.close()
+
+    worker_processes._end_idle(0.0, 0)
+    asyncio.run(go())
+    idle = [process for _, process in worker_processes._idle]
+    assert len(idle) == 5
+    worker_processes._end_idle()  # they have just come back
+    assert len(worker_processes._idle) == 5
+    monkeypatch.setattr(time, "monotonic", lambda: 1e9)
+    worker_processes._end_idle()
+    assert [process for _, process in worker_processes._idle] == idle[3:]
+    assert [process.is_alive for process in idle] == [False] * 3 + [True] * 2
+
+
 def test_a_process_that_dies():
     with pytest.raises(HTTPException) as caught:
         run((dead,))

@@ -31,9 +31,6 @@ MEMORY = 2 * 2**30
 # Bytes by which a process may have grown when its work is done: memory does not come back.
 _FAT = 2**29
 
-# Less important than the service itself, which shares the machine.
-_NICE = 10
-
 Work = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -43,7 +40,7 @@ def main() -> None:
     # Nothing else may write to where the answers go.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    _set_limits()
+    _limit_memory()
     waiting: queue.SimpleQueue[Work] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, waiting), daemon=True).start()
     most = _peak() + _FAT
@@ -78,9 +75,7 @@ def _outcome(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[str,
         return "failed", traceback.format_exc()
 
 
-def _set_limits() -> None:
-    if hasattr(os, "nice"):
-        os.nice(_NICE)
+def _limit_memory() -> None:
     if resource is not None:
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         limit = MEMORY + _size()

@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -23,13 +24,16 @@ from .refusals import DocumentError
 
 Result = TypeVar("Result")
 
-# Processes at a time, of all tokens and of one; so many are kept when there is nothing to do.
+# Processes at a time, of all tokens and of one.
 _PROCESSES = 16
 _SHARE = 2
+
+# So many are kept when there is nothing to do, and the others for some seconds.
 _WARM = 2
+_KEPT = 20.0
 
 # Seconds after which work is ended.
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 class WorkerProcesses:
@@ -78,6 +82,7 @@ class WorkerProcesses:
                 ) from None
             finally:
                 self._jobs.discard(job)
+                asyncio.get_running_loop().call_later(_KEPT, _end_idle)
                 if not task.done():
                     job.end()
         if kind == "refused":
@@ -128,9 +133,10 @@ class _Process:
     """A Python process that does one thing after the other."""
 
     def __init__(self) -> None:
+        # First of all, it is less important than the service, which shares the machine.
         code = (
-            f"import sys; sys.path[:] = {sys.path!r}; "
-            "from simplexplore.service.worker import main; main()"
+            "import os, sys; hasattr(os, 'nice') and os.nice(10); "
+            f"sys.path[:] = {sys.path!r}; from simplexplore.service.worker import main; main()"
         )
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
@@ -170,8 +176,9 @@ class _Process:
         return self._process.poll() is None
 
 
-# Processes with nothing to do, of all applications here: they know nothing of any of them.
-_idle: list[_Process] = []
+# Processes with nothing to do and since when, of all applications here: they know nothing of any
+# of them. The last is taken first.
+_idle: list[tuple[float, _Process]] = []
 _mutex = threading.Lock()
 
 
@@ -180,19 +187,26 @@ def _take() -> _Process:
         with _mutex:
             if not _idle:
                 return _Process()
-            process = _idle.pop()
+            _, process = _idle.pop()
         if process.is_alive:
             return process
         process.end()
 
 
 def _give_back(process: _Process) -> None:
-    """Keep a process for later, or end it."""
+    """Keep a process for later."""
     with _mutex:
-        if len(_idle) < _WARM:
-            _idle.append(process)
-            return
-    process.end()
+        _idle.append((time.monotonic(), process))
+
+
+def _end_idle(seconds: float = _KEPT, keep: int = _WARM) -> None:
+    """End processes that have had nothing to do for long, but not all of them."""
+    ended = []
+    with _mutex:
+        while len(_idle) > keep and time.monotonic() - _idle[0][0] >= seconds:
+            ended.append(_idle.pop(0)[1])
+    for process in ended:
+        process.end()
 
 
 def _give_back_new() -> None:
@@ -200,8 +214,4 @@ def _give_back_new() -> None:
         _give_back(_Process())
 
 
-@atexit.register
-def _end_all() -> None:
-    with _mutex:
-        while _idle:
-            _idle.pop().end()
+atexit.register(_end_idle, 0.0, 0)
