@@ -5,6 +5,7 @@ import json
 import simplexplore as sx
 from servers import Thread
 from service_client import STAR, refused
+from simplexplore.service import monitoring
 from simplexplore.study.schema import studies
 from simplexplore.study.store import Store
 
@@ -115,6 +116,25 @@ def test_keys(client):
     refused(other, 409, "conflict", "used for another request")
     spaced = client.post("/v1/studies/mix/pulls", json={}, headers={"Idempotency-Key": "a b"})
     refused(spaced, 422, "setting", "Idempotency-Key")
+
+
+def test_no_more_studies_are_read_than_shown(client, monkeypatch):
+    for i in range(7):
+        client.post("/v1/studies", json={"name": f"s{i}", "problem": STAR})
+    read = []
+    plain = Store.page
+
+    def page(*arguments):
+        read.append(plain(*arguments))
+        return read[-1]
+
+    monkeypatch.setattr(Store, "page", page)
+    monkeypatch.setattr(monitoring, "MOST_STUDIES", 2)
+    assert len(client.get("/v1/studies?limit=3").json()["studies"]) == 3
+    counted = client.get("/metrics").text
+    assert [len(rows) for rows in read] == [4, 2]  # one more says that there are more
+    assert 'simplexplore_studies{state="running"} 7.0' in counted
+    assert counted.count("simplexplore_study_pending{") == 2
 
 
 def test_pages_of_studies(client, sqlite_url):

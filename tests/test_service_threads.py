@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 
 import simplexplore as sx
 from service_client import refused
-from simplexplore.service import fair_queue, open_studies, worker_threads
+from simplexplore.service import fair_queue, open_studies, studies, worker_threads
 from simplexplore.service.open_studies import OpenStudies
 from simplexplore.service.worker_threads import WorkerThreads
 from simplexplore.study.store import Store
@@ -18,7 +18,7 @@ from workers import star
 
 def test_work_that_takes_too_long(client, monkeypatch):
     monkeypatch.setattr(worker_threads, "TIMEOUT", 0.05)
-    monkeypatch.setattr(sx.Study, "list", staticmethod(lambda *_, **__: time.sleep(0.5)))
+    monkeypatch.setattr(studies, "summaries", lambda *_: time.sleep(0.5))
     answer = client.get("/v1/studies")
     refused(answer, 503, "about:blank", "no answer within 0.05 s")
     assert answer.headers["retry-after"] == "2"

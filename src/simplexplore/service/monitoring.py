@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from simplexplore import __version__
 from simplexplore.errors import SimplexploreError
+from simplexplore.study.registry import summaries
 from simplexplore.study.store import Store
-from simplexplore.study.study import Study
 
 from .access import CheckedRoute
 from .dependencies import Reader, Studies, Threads
@@ -39,6 +39,6 @@ async def metrics(request: Request, threads: Threads, studies: Studies, token: R
     counted: Metrics = request.app.state.metrics
 
     def look() -> bytes:
-        return counted.text(studies.store.totals(), Study.list(studies.store, limit=MOST_STUDIES))
+        return counted.text(studies.store.totals(), summaries(studies.store, MOST_STUDIES))
 
     return Response(await threads.run(token.id, look), media_type=CONTENT_TYPE)

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.pulls import Reward
+from simplexplore.study.registry import summaries
 from simplexplore.study.study import Study
 
 from . import heavy_work, models
@@ -45,7 +46,7 @@ async def list_studies(
         place = (float(changed), name)
     # One more than wanted says whether there are more.
     more = None if limit is None else limit + 1
-    found = await threads.run(token.id, lambda: Study.list(studies.store, limit=more, after=place))
+    found = await threads.run(token.id, lambda: summaries(studies.store, more, place))
     page: dict[str, Any] = {"studies": found[:limit]}
     if limit is not None and limit < len(found):
         page["next"] = "{changed!r}:{name}".format(**found[limit - 1])

@@ -114,19 +114,9 @@ class Study:
         return cls(store, find(store, name))
 
     @staticmethod
-    def list(
-        url: str | os.PathLike[str] | Store,
-        *,
-        limit: int | None = None,
-        after: tuple[float, str] | None = None,
-    ) -> Summaries:
-        """Say of the studies in a store how far they are, the latest change first.
-
-        Where they are many, `limit` gives the first of them, and `after` (change and name of the
-        last one seen) those that follow.
-        """
-        store = url if isinstance(url, Store) else Store(url, must_exist=True)
-        return summaries(store, limit, after)
+    def list(url: str | os.PathLike[str] | Store) -> Summaries:
+        """Say of every study in a store how far it is, the latest change first."""
+        return summaries(url if isinstance(url, Store) else Store(url, must_exist=True))
 
     def close(self) -> None:
         """Give the store's connections back."""
