@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from simplexplore.errors import ConstraintError
 from simplexplore.problem.constraint import Constraint, format_constraint
 from simplexplore.problem.language import parse_constraint
+from simplexplore.problem.problem import Problem
 from simplexplore.problem.spelling import listed, nearest, pointed
 
 INF = math.inf
@@ -394,6 +395,77 @@ def test_refuses_deep_nesting() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "*".join(["9e300"] * 4000) + "*a <= 1",
+            "an exact number in it has more than 1,505 digits",
+        ),
+        (
+            " + ".join(f"1/{n}" for n in range(1, 10_000)) + " + a <= 1",
+            "an exact number in it has more than 1,505 digits",
+        ),
+        ("a" + "/9e300" * 4000 + " <= 1", "an exact number in it has more than 1,505 digits"),
+        ("-" * 1_000_000 + "a <= 1", "more than 50 signs follow each other; write one."),
+        ("- +" * 26 + "a <= 1", "more than 50 signs follow each other; write one."),
+        ("9" * 5001 + "*a <= 1", "this number has 5,001 characters; at most 5,000 are read."),
+        ("0." + "0" * 1_000_000 + "1*a <= 1", "this number has 1,000,003 characters"),
+        ("a <= 1" + " " * 2**22, "it has 4,194,310 characters; at most 4,194,304 are read."),
+        ("a+" * 500_000 + "a <= 1", "takes more than 1,000,000 steps"),
+        ("front+" * 400_000 + "a <= 1", "takes more than 1,000,000 steps"),
+        (
+            "x" * 1_000_000 + " <= 1",
+            f"unknown arm '{'x' * 200}... (1,000,000 characters)'; the arms",
+        ),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_refuses_work_without_end(text: str, says: str) -> None:
+    found = message(text)
+    assert says in found
+    assert len(found) < 1000
+
+
+def test_signs_and_exact_numbers_within_reason_are_read() -> None:
+    """Exact up to the limit: the sum of 1/n for n up to 1500 has a denominator of 650 digits."""
+    harmonic = sum(Fraction(1, n) for n in range(1, 1501))
+    read = parse_constraint(
+        "a <= " + " + ".join(f"1/{n}" for n in range(1, 1501)), "mix", ["a", "b"], {}
+    )
+    assert read.upper == float(harmonic)
+    assert parse_constraint("-" * 50 + "a <= 1", "mix", ["a", "b"], {}).coefficients[0] == 1
+    huge = "*".join(["9e300"] * 2) + "/9e300/9e300"
+    assert parse_constraint(huge + "*a <= 1", "mix", ["a", "b"], {}).coefficients[0] == 1
+
+
+def test_a_weighted_sum_of_all_arms_is_read() -> None:
+    arms = [f"a{i}" for i in range(1, 100_001)]
+    text = " + ".join(f"{i}*{arm}" for i, arm in enumerate(arms, 1)) + " <= 7"
+    read = parse_constraint(text, "mix", arms, {})
+    assert read.coefficients.tolist() == list(range(1, 100_001))
+
+
+def test_steps_are_counted_for_all_constraints_together() -> None:
+    """Each of these is short, and all of them together are not."""
+    groups = {"all": [f"a{i}" for i in range(1, 1001)]}
+    rows = {f"c{i}": "all" + " + all" * 50 + " <= 99" for i in range(50)}
+    with pytest.raises(ConstraintError, match="up to here takes more than 1,000,000 steps"):
+        Problem(1000, rows, groups=groups)
+
+
+def test_an_unknown_word_among_many_names() -> None:
+    """Neither looking for a name without backticks nor guessing takes long."""
+    arms = [f"the film {i}" for i in range(10_000)]
+    says = message("y" * 1_000_000 + " <= 1", arms, {})
+    assert "unknown arm 'yyy" in says
+    assert "did you mean 'long name'?" in message(
+        "`long nam` <= 1", ["long name", *arms], {}
+    ).replace("`", "'")
+    says = message("The FILM 7 <= 1", arms, {})
+    assert "the name 'the film 7' goes in backticks" in says
+
+
+@pytest.mark.parametrize(
     ("arm", "text", "pointing"),
     [
         ("front-end", "b + front-end <= 1", "    ^^^^^^^^^"),
@@ -419,6 +491,8 @@ def test_lists_at_most_a_dozen_arms() -> None:
 def test_nearest_ignores_case_and_gives_up() -> None:
     assert nearest("FRONT", ["front", "back"]) == "front"
     assert nearest("x", ["front", "back"]) is None
+    assert nearest("front" * 100_000, ["front" * 100_000]) is None  # too long to compare
+    assert nearest("front", ["back"] * 1000 + ["frnt"]) == "frnt"
 
 
 def test_points_into_long_wide_and_broken_texts() -> None:

@@ -157,6 +157,34 @@ def test_bad_means_are_refused(means: Any, says: str) -> None:
         ({"arms": 0}, "there must be at least one arm; got arms = 0."),
         ({"arms": 10**12}, "there are 1,000,000,000,000 arms; at most 100,000 are possible."),
         ({"arms": ["a"] * 100_001}, "there are 100,001 arms; at most 100,000 are possible."),
+        (
+            {"arms": ["a", "b" * 1001]},
+            "the name of arm 2 has 1,001 characters; at most 1,000 are possible.",
+        ),
+        (
+            {"constraints": {"c" * 1001: "a <= 1"}},
+            "the name of constraint 1 has 1,001 characters; at most 1,000 are possible.",
+        ),
+        (
+            {"arms": 100_000, "constraints": ["a1 <= 1"] * 101},
+            (
+                "101 constraints over 100,000 arms (members of groups included) have more than "
+                "10,000,000 coefficients; use fewer."
+            ),
+        ),
+        (
+            {
+                "arms": 5_000,
+                "groups": {f"g{i}": [f"a{k}" for k in range(1, 5001)] for i in range(9)},
+                "constraints": {f"c{i}": "a1 <= 1" for i in range(201)},
+            },
+            (
+                "201 constraints over 50,000 arms (members of groups included) have more than "
+                "10,000,000 coefficients; use fewer."
+            ),
+        ),
+        ({"delta": 1e-320}, "delta must be at least 1e-300; got 9.99989e-321."),
+        ({"delta": 9.9e-301}, "delta must be at least 1e-300; got 9.9e-301."),
         ({"arms": True}, "arms must be a list of names; got True."),
         ({"arms": "abc"}, "arms must be a list of names; got 'abc'."),
         ({"arms": ["a", 3]}, "the name of arm 2 must be text; got 3."),

@@ -491,6 +491,11 @@ def test_bad_files_are_refused(case: str) -> None:
         ("arms = 3\ndelta = 0x" + "f" * 400, "delta is too large for a float."),
         ("arms = 3\ndelta = 1" + "0" * 5000, "a number in it has too many digits; round it."),
         ("arms = " + "[" * 5000, "not valid TOML: brackets are nested too deeply."),
+        ("arms = 3\ndelta = 1e-301", "delta must be at least 1e-300; got 1e-301."),
+        ("arms = 3\ndelta = 1e99999", "delta must lie strictly between 0 and 1; got inf."),
+        ("#" * (2**24 + 1), "a problem has at most 16,777,216 characters."),
+        (".".join("a" * 100_000) + " = 1", "more than 100 names are joined by dots"),
+        ("[" + " . ".join(["'a b'", '"c"'] * 60) + "]", "more than 100 names are joined by dots"),
     ],
 )
 def test_bad_beginnings_are_refused(content: str, says: str) -> None:

@@ -1,11 +1,20 @@
 """Who may do what: tokens, roles, and a machine of one's own without them."""
 
 import json
+import socket
 import time
 
+import pytest
+import urllib3
+from starlette.testclient import TestClient
+
+import simplexplore as sx
+from servers import Thread
 from service_client import STAR, refused, serving
 from simplexplore.service import tokens
+from simplexplore.service.app import make_app
 from simplexplore.study.store import Store
+from workers import star
 
 ROLES = {
     ("GET", "/v1/setup"): "read",
@@ -36,13 +45,21 @@ BODIES = {
 }
 
 
+def forged(text):
+    """A token with the right id and, by its last letter only, a wrong secret."""
+    return text[:-1] + ("A" if text[-1] != "A" else "B")
+
+
 def test_every_path_has_its_role(sqlite_url, monkeypatch):
     monkeypatch.setattr(tokens, "REMEMBERED", 0.0)
     store = Store(sqlite_url)
     texts = {role: tokens.create_token(store, role)[1] for role in ("read", "run", "admin")}
     revoked, text = tokens.create_token(store, "admin")
     tokens.revoke_token(store, revoked.id)
-    strangers = {"none": None, "wrong": f"sx_{revoked.id}_{'x' * 43}", "revoked": text, "odd": "'"}
+    # The right id with another secret: each role's, with one letter changed and with all of them.
+    strangers = {"none": None, "revoked": text, "odd": "'", "revoked id": forged(text)}
+    strangers |= {f"forged {role}": forged(text) for role, text in texts.items()}
+    strangers |= {f"made up {role}": f"{text[:12]}{'x' * 43}" for role, text in texts.items()}
     order = list(texts)
     with serving(store) as client:
         paths = client.get("/v1/openapi.json").json()["paths"]
@@ -66,6 +83,65 @@ def test_every_path_has_its_role(sqlite_url, monkeypatch):
             assert client.get(path).status_code == 200
         basic = client.get("/v1/studies", headers={"Authorization": "Basic YTpi"})
         assert basic.status_code == 401
+
+
+def test_a_token_is_remembered_with_its_secret(sqlite_url):
+    """The right one came a moment ago, and its id is known: the wrong one is still wrong."""
+    store = Store(sqlite_url)
+    _, text = tokens.create_token(store, "admin")
+    with serving(store) as client:
+        for _ in range(2):
+            right = client.get("/v1/studies", headers={"Authorization": f"Bearer {text}"})
+            assert right.status_code == 200
+            for wrong in (forged(text), text + "x", text[:-1], text.upper(), f"{text} {text}"):
+                answer = client.get("/v1/studies", headers={"Authorization": f"Bearer {wrong}"})
+                refused(answer, 401, "access", "not known here")
+    cache = tokens.TokenCache(store)
+    assert cache.look_up(text).role == "admin"
+    assert cache.remembered(text) is not None
+    assert cache.remembered(forged(text)) is None
+    with pytest.raises(sx.AccessError):
+        cache.look_up(forged(text))
+
+
+def test_streams_ask_for_the_secret(sqlite_url, monkeypatch):
+    monkeypatch.setattr(tokens, "REMEMBERED", 0.0)
+    store = Store(sqlite_url)
+    sx.Study.create(store, "mix", star())
+    _, text = tokens.create_token(store, "read")
+    with Thread(sqlite_url) as running:
+        path = f"{running.url}/v1/studies/mix/events"
+        for wrong in (forged(text), None):
+            headers = {} if wrong is None else {"Authorization": f"Bearer {wrong}"}
+            answer = urllib3.request(  # a stream has no end
+                "GET", path, headers=headers, timeout=20, preload_content=False
+            )
+            status = answer.status
+            answer.close()
+            assert status == 401
+
+
+def test_no_body_is_read_before_the_token(sqlite_url):
+    """Large bodies of strangers cost nothing: the answer comes before the body is sent."""
+    store = Store(sqlite_url)
+    _, text = tokens.create_token(store, "read")
+    with Thread(sqlite_url) as running:
+        for header, status in (
+            (b"", b"HTTP/1.1 401"),
+            (f"Authorization: Bearer {forged(text)}\r\n".encode(), b"HTTP/1.1 401"),
+            (f"Authorization: Bearer {text}\r\n".encode(), b"HTTP/1.1 403"),
+        ):
+            with socket.create_connection(("127.0.0.1", running.port), 10) as stranger:
+                stranger.sendall(
+                    b"POST /v1/studies HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Content-Type: application/json\r\nContent-Length: 3900000\r\n"
+                    + header
+                    + b'\r\n{"name": '
+                )
+                answer = b""
+                while piece := stranger.recv(5000):  # and the connection is closed
+                    answer += piece
+                assert answer.startswith(status)
 
 
 def test_a_revoked_token_is_forgotten(sqlite_url, monkeypatch):
@@ -123,6 +199,56 @@ def test_without_tokens_only_this_machine(sqlite_url):
         tokens.create_token(Store(sqlite_url), "read")
         client.app.state.tokens._open_until = 0.0
         assert client.get("/v1/studies").status_code == 401
+
+
+def test_without_tokens_nobody_from_a_network(sqlite_url):
+    """Whatever name a client uses: another server may listen at every address."""
+    app = make_app(sqlite_url)
+    for host, status in (
+        ("203.0.113.9", 403),
+        ("192.168.1.7", 403),
+        ("2001:db8::1", 403),
+        ("::ffff:203.0.113.9", 403),
+        ("0.0.0.0", 403),
+        ("127.0.0.1", 200),
+        ("127.8.8.8", 200),
+        ("::1", 200),
+        ("::ffff:127.0.0.1", 200),
+    ):
+        with TestClient(app, base_url="http://localhost", client=(host, 50000)) as client:
+            for method, path in (("GET", "/v1/studies"), ("GET", "/metrics"), ("GET", "/v1/setup")):
+                answer = client.request(method, path)
+                assert answer.status_code == status, host
+                if status == 403:
+                    refused(answer, 403, "access", "answers only to this machine")
+    _, text = tokens.create_token(Store(sqlite_url), "read")
+    app = make_app(sqlite_url)
+    with TestClient(app, base_url="http://localhost", client=("203.0.113.9", 1)) as client:
+        headers = {"Authorization": f"Bearer {text}"}
+        assert client.get("/v1/studies", headers=headers).status_code == 200
+
+
+def test_without_tokens_no_page_of_another_site(client, study):
+    """A verification has no body, so that a page can ask for it without being asked first."""
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:8081"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://localhost", "Sec-Fetch-Site": "cross-site"},
+    ):
+        for method, path in (("POST", f"{study}/verification"), ("GET", f"{study}/export")):
+            answer = client.request(method, path, headers=headers)
+            refused(answer, 403, "access", "no page of another site")
+    for headers in (
+        {},
+        {"Origin": "http://localhost"},
+        {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "none"},
+    ):
+        answer = client.post(f"{study}/verification", headers=headers)
+        assert answer.json() == {"sound": True}
 
 
 def test_without_tokens_no_proxy(client):

@@ -2,9 +2,8 @@
 
 import logging
 
-import simplexplore as sx
 from service_client import refused, serving
-from simplexplore.service import logs
+from simplexplore.service import logs, studies
 
 
 def test_what_does_not_fit(client, study):
@@ -38,7 +37,7 @@ def test_a_program_that_fails_says_nothing_of_itself(client, monkeypatch, caplog
     def fail(*_):
         raise RuntimeError("secret reason")
 
-    monkeypatch.setattr(sx.Study, "list", staticmethod(fail))
+    monkeypatch.setattr(studies, "summaries", fail)
     with caplog.at_level(logging.INFO, logs.LOGGER.name):
         answer = client.get("/v1/studies")
     refused(answer, 500, "service", "its log says why")

@@ -5,6 +5,9 @@ import json
 import simplexplore as sx
 from servers import Thread
 from service_client import STAR, refused
+from simplexplore.service import monitoring
+from simplexplore.study.schema import studies
+from simplexplore.study.store import Store
 
 
 def test_a_first_round(client, study):
@@ -115,7 +118,26 @@ def test_keys(client):
     refused(spaced, 422, "setting", "Idempotency-Key")
 
 
-def test_pages_of_studies(client, monkeypatch):
+def test_no_more_studies_are_read_than_shown(client, monkeypatch):
+    for i in range(7):
+        client.post("/v1/studies", json={"name": f"s{i}", "problem": STAR})
+    read = []
+    plain = Store.page
+
+    def page(*arguments):
+        read.append(plain(*arguments))
+        return read[-1]
+
+    monkeypatch.setattr(Store, "page", page)
+    monkeypatch.setattr(monitoring, "MOST_STUDIES", 2)
+    assert len(client.get("/v1/studies?limit=3").json()["studies"]) == 3
+    counted = client.get("/metrics").text
+    assert [len(rows) for rows in read] == [4, 2]  # one more says that there are more
+    assert 'simplexplore_studies{state="running"} 7.0' in counted
+    assert counted.count("simplexplore_study_pending{") == 2
+
+
+def test_pages_of_studies(client, sqlite_url):
     for i in range(7):
         client.post("/v1/studies", json={"name": f"s{i}", "problem": STAR})
     whole = client.get("/v1/studies").json()
@@ -135,8 +157,8 @@ def test_pages_of_studies(client, monkeypatch):
     assert [one["name"] for one in second["studies"]] == ["s3", "s2", "s1"]
     assert "next" not in client.get("/v1/studies?limit=7").json()
     # Several may have changed at the same moment.
-    same = [one | {"changed": 1.0} for one in whole["studies"]]
-    monkeypatch.setattr(sx.Study, "list", staticmethod(lambda _: same))
+    with Store(sqlite_url).writing() as connection:
+        connection.execute(studies.update().values(changed=1.0))
     first = client.get("/v1/studies?limit=4").json()
     second = client.get("/v1/studies", params={"limit": 4, "after": first["next"]}).json()
     assert sorted(one["name"] for one in first["studies"] + second["studies"]) == [

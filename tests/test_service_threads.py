@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 
 import simplexplore as sx
 from service_client import refused
-from simplexplore.service import open_studies, worker_threads
+from simplexplore.service import fair_queue, open_studies, studies, worker_threads
 from simplexplore.service.open_studies import OpenStudies
 from simplexplore.service.worker_threads import WorkerThreads
 from simplexplore.study.store import Store
@@ -18,7 +18,7 @@ from workers import star
 
 def test_work_that_takes_too_long(client, monkeypatch):
     monkeypatch.setattr(worker_threads, "TIMEOUT", 0.05)
-    monkeypatch.setattr(sx.Study, "list", staticmethod(lambda _: time.sleep(0.5)))
+    monkeypatch.setattr(studies, "summaries", lambda *_: time.sleep(0.5))
     answer = client.get("/v1/studies")
     refused(answer, 503, "about:blank", "no answer within 0.05 s")
     assert answer.headers["retry-after"] == "2"
@@ -27,6 +27,7 @@ def test_work_that_takes_too_long(client, monkeypatch):
 def test_work_that_was_given_up_still_counts(monkeypatch):
     """However often a stuck request is repeated, it takes no more than its share of threads."""
     monkeypatch.setattr(worker_threads, "TIMEOUT", 0.05)
+    monkeypatch.setattr(fair_queue, "WAIT", 0.05)
     most, running = 0, 0
     mutex, free = threading.Lock(), threading.Event()
 
@@ -41,13 +42,14 @@ def test_work_that_was_given_up_still_counts(monkeypatch):
 
     async def insist():
         threads = WorkerThreads()
-        for _ in range(4 * worker_threads.HEAVY):
+        for _ in range(4 * worker_threads.SHARE):
             with pytest.raises(HTTPException):
-                await threads.run(stuck, heavy=True)
+                await threads.run("hostile", stuck)
+        assert await threads.run("other", lambda: "at once") == "at once"
         free.set()
 
     asyncio.run(insist())
-    assert most == worker_threads.HEAVY
+    assert most == worker_threads.SHARE
 
 
 def test_polls_are_shared(sqlite_url, monkeypatch):

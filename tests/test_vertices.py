@@ -1,5 +1,6 @@
 """The table of policies that compiled code walks on, against the exact twin."""
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,10 @@ from hypothesis import given, settings
 
 import reference
 from instances import TRUTH
-from simplexplore.errors import InfeasibleError
+from simplexplore.errors import InfeasibleError, TooLargeError
+from simplexplore.exploration import vertex_table
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.plan import prepare
 from simplexplore.exploration.vertex_table import VertexTable, best_arm_table, empty_table
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.problem import Problem
@@ -198,6 +202,25 @@ def test_best_arm_table_is_the_simplex():
             }
 
         assert edges(arrays, number) == edges(pairs, arm)
+
+
+def test_a_table_without_room_is_refused_before_it_is_made():
+    """Every pair of 12,000 arms is an edge of 96 bytes: 13.8 thousand million of them."""
+    plan = prepare(Problem(12_000), "ptns", "mixture")
+    tracemalloc.start()
+    with pytest.raises(TooLargeError, match=r"12,000 arms .* a table of 12.9 GiB; at most 2 GiB"):
+        Engine(plan)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**28
+
+
+def test_a_table_that_grows_out_of_its_room(monkeypatch):
+    monkeypatch.setattr(vertex_table, "MOST_BYTES", 2000)
+    polytope = Polytope(Problem(5))
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(5)))
+    with pytest.raises(TooLargeError, match="5 arms"):
+        table.explore()
 
 
 def test_empty_table():

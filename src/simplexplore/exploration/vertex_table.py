@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.errors import TooLargeError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
@@ -24,6 +25,9 @@ Indices = npt.NDArray[np.int64]
 # Polytopes with more vertices than this, divided by arms, are counted by a formula: finding
 # a vertex takes milliseconds and grows with the arms.
 MAX_COUNTED = 20_000
+
+# Bytes of a table.
+MOST_BYTES = 2**31
 
 
 class VertexTable:
@@ -161,6 +165,7 @@ class AnswerTable:
 
 def best_arm_table(size: int, arms: Indices) -> Table:
     """The simplex of some arms: vertex a is arm a alone, its edges lead to the others."""
+    _check_room(size, size, len(arms) * (len(arms) - 1), 2 * len(arms) * (len(arms) - 1))
     buffers = _Buffers(size)
     for a in range(size):
         others = arms[arms != a] if a in arms else arms[:0]
@@ -178,6 +183,16 @@ def _log_binomial(n: int, k: int) -> float:
     if k > n:
         return -math.inf
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _check_room(size: int, vertices: int, edges: int, entries: int) -> None:
+    """Refuse a table before memory is asked for."""
+    needed = 8 * (vertices * (size + 2) + 3 * edges + 4 * entries)
+    if needed > MOST_BYTES:
+        raise TooLargeError(
+            f"exploring {size:,} arms in this way needs a table of {needed / 2**30:.1f} GiB; at "
+            f"most {MOST_BYTES / 2**30:g} GiB are possible. Use fewer arms, or another sampler."
+        )
 
 
 class _Buffers:
@@ -199,6 +214,7 @@ class _Buffers:
 
     def _reserve(self, vertices: int, edges: int, entries: int) -> None:
         """Make room; old contents stay, and fresh edges lead nowhere yet."""
+        _check_room(self.size, vertices, edges, entries)
 
         def grown(array: npt.NDArray[Any], needed: int, fill: float = 0) -> npt.NDArray[Any]:
             if len(array) >= needed:

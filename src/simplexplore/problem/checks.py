@@ -17,7 +17,7 @@ import numpy.typing as npt
 from simplexplore.errors import ProblemError, SettingError
 
 from .constraint import Constraint
-from .language import parse_constraint
+from .language import Operands
 from .places import about
 from .spelling import count, listed, nearest
 
@@ -25,6 +25,12 @@ Array = npt.NDArray[np.float64]
 
 # Far more than anything here can be computed for; a larger number would only fill memory.
 MOST_ARMS = 100_000
+
+# Coefficients of all constraints, zeros and those of groups included.
+MOST_COEFFICIENTS = 10_000_000
+
+# Characters of a name.
+_LONGEST_NAME = 1_000
 
 
 def check_arms(arms: object) -> tuple[str, ...]:
@@ -106,8 +112,9 @@ def check_constraints(
     constraints: object, arms: tuple[str, ...], groups: Mapping[str, tuple[str, ...]]
 ) -> tuple[Constraint, ...]:
     """Constraints in any of the forms that `Problem` takes."""
+    operands = Operands(arms, groups)
     if isinstance(constraints, Mapping):
-        rows = check_texts(constraints, arms, groups)
+        rows = check_texts(constraints, operands)
     elif (
         isinstance(constraints, tuple)
         and len(constraints) == 2
@@ -115,13 +122,14 @@ def check_constraints(
     ):
         rows = check_matrix(constraints[0], {"upper": constraints[1]}, None, arms)
     elif (entries := _items(constraints)) is not None:
+        _check_room(len(entries), operands.entries)
         rows = []
         for i, entry in enumerate(entries, 1):
             if isinstance(entry, Constraint):
                 _check_name(entry.name, f"constraint {i}")
                 rows.append(entry)
             else:
-                rows += check_texts({f"c{i}": entry}, arms, groups)
+                rows += check_texts({f"c{i}": entry}, operands)
     else:
         raise ProblemError(
             "constraints must be a list of texts, a mapping from names to texts, or a tuple "
@@ -148,20 +156,28 @@ def check_constraints(
     return tuple(rows)
 
 
-def check_texts(
-    texts: Mapping[Any, Any], arms: tuple[str, ...], groups: Mapping[str, tuple[str, ...]]
-) -> list[Constraint]:
+def _check_room(constraints: int, entries: int) -> None:
+    if constraints * entries > MOST_COEFFICIENTS:
+        raise ProblemError(
+            f"{count(constraints, 'constraint')} over {count(entries, 'arm')} (members of groups "
+            f"included) have more than {MOST_COEFFICIENTS:,} coefficients; use fewer."
+        )
+
+
+def check_texts(texts: Mapping[Any, Any], operands: Operands) -> list[Constraint]:
     """Constraints as texts, by name."""
+    _check_room(len(texts), operands.entries)
     rows = []
     for i, (name, text) in enumerate(texts.items(), 1):
         with about(str(name)):
             _check_name(name, f"constraint {i}")
             if not isinstance(text, str):
                 raise ProblemError(
-                    f"constraint {name!r} must be a text such as '{listed(arms[:1])} <= 0.5'; "
+                    f"constraint {name!r} must be a text such as "
+                    f"'{listed(operands.arms[:1])} <= 0.5'; "
                     f"got {reprlib.repr(text)}."
                 )
-            rows.append(parse_constraint(text, name, arms, groups))
+            rows.append(operands.parse(text, name))
     return rows
 
 
@@ -173,6 +189,7 @@ def check_matrix(
         given = _items(matrix)
         if given is None:
             raise ProblemError(f"matrix must be a list of rows; got {reprlib.repr(matrix)}.")
+        _check_room(len(given), len(arms))
     size = len(given)
     with about("names"):
         labels = [f"row{i}" for i in range(1, size + 1)] if names is None else _items(names)
@@ -205,6 +222,11 @@ def _check_name(name: object, what: str) -> str:
         raise ProblemError(f"the name of {what} must be text; got {reprlib.repr(name)}.")
     if not name.strip():
         raise ProblemError(f"the name of {what} is empty; give it one.")
+    if len(name) > _LONGEST_NAME:
+        raise ProblemError(
+            f"the name of {what} has {len(name):,} characters; at most {_LONGEST_NAME:,} are "
+            "possible."
+        )
     # A name stands on one line of a file: no line breaks, no control characters, and no
     # lone surrogates, which cannot be written at all.
     if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name):

@@ -15,6 +15,7 @@ from simplexplore.errors import Place, ProblemError, SettingError
 
 from .checks import check_arms, check_groups, check_matrix, check_texts
 from .families import FAMILIES, Family
+from .language import Operands
 from .places import about
 from .spelling import guess, nearest, pointed
 
@@ -38,6 +39,14 @@ _TOML_REASONS = {
     "number",
 }
 
+# Characters of a problem file, and names that a key joins by dots: tomllib's time grows with their
+# square.
+MOST_TEXT = 2**24
+_MOST_PARTS = 100
+_DOTTED = re.compile(
+    r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')(?:[ \t]*\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*'))*"""
+)
+
 # Lists in a written file break after this column.
 _WIDEST = 100
 
@@ -46,7 +55,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """Read a problem file as it is."""
     name = str(path)
     try:
-        content = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            content = file.read(4 * MOST_TEXT + 1)  # a character has at most four bytes
     except FileNotFoundError:
         place = "" if Path(path).is_absolute() else f" in {Path.cwd()}"
         raise ProblemError(f"{path}: there is no such file{place}.", place=Place(name)) from None
@@ -72,6 +82,17 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
     """Read TOML, or say at which line and place it is none."""
+    if len(text) > MOST_TEXT:
+        raise ProblemError(
+            f"{source}: a problem has at most {MOST_TEXT:,} characters.", place=Place(source)
+        )
+    for chain in _DOTTED.finditer(text):
+        if chain.group().count(".") > _MOST_PARTS:
+            raise ProblemError(
+                f"{source}: more than {_MOST_PARTS} names are joined by dots; put a name with dots "
+                "in quotes.",
+                place=Place(source, text.count("\n", 0, chain.start()) + 1),
+            )
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -201,7 +222,7 @@ def _file_constraints(
                 raise ProblemError(
                     f"{key!r} in [constraints] is a table; put a name with dots in quotes."
                 )
-    rows = check_texts(texts, arms, groups)
+    rows = check_texts(texts, Operands(arms, groups))
     if not in_matrix_form:
         return rows
     bounds = {key: table[key] for key in _BOUNDS if key in table}

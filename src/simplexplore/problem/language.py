@@ -19,7 +19,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,17 @@ from simplexplore.errors import ConstraintError
 
 from .constraint import Constraint
 from .rational import rational
-from .spelling import PLAIN_NAME, exactly, listed, mentioned, nearest, pointed, quoted
+from .spelling import (
+    PLAIN_NAME,
+    exactly,
+    found_as,
+    listed,
+    mentioned,
+    nearest,
+    pointed,
+    quoted,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,8 +74,20 @@ _REFUSED_CHARACTERS = {
     '"': "unexpected quote; put a name that is not a plain word in backticks: `The Net`.",
 }
 
-# Deeper nesting than anyone writes, and shallow enough for Python's stack.
+# Deeper nesting and more signs in a row than anyone writes, and shallow enough for Python's stack.
 _DEEPEST = 50
+
+# Characters of a constraint, and of a number in it.
+_LONGEST = 2**22
+_LONGEST_NUMBER = 5_000
+
+# Bits of exact numbers on the way, above and below the line. A product of two floats has at most
+# half of them, so that only sums and products without end meet this.
+_MOST_BITS = 5_000
+
+# Tokens and coefficients that all constraints of a problem touch: some seconds. A weighted sum of
+# all arms that a problem may have just fits.
+_MOST_STEPS = 1_000_000
 
 
 def parse_constraint(
@@ -100,11 +122,27 @@ def parse_constraint(
     >>> parse_constraint("0.1 <= front <= 1/2", "f", ["a", "b", "c"], {"front": ["a", "b"]})
     Constraint(name='f', coefficients=array([1., 1., 0.]), lower=0.1, upper=0.5)
     """
-    return _Parser(text, name, arms, groups).read_constraint()
+    return Operands(arms, groups).parse(text, name)
 
 
-@dataclass(frozen=True)
-class _Token:
+class Operands:
+    """What the constraints of a problem may name, and the steps that reading all of them takes."""
+
+    def __init__(self, arms: Sequence[str], groups: Mapping[str, Sequence[str]]) -> None:
+        self.arms, self.groups = arms, groups
+        self.meaning = {arm: [i] for i, arm in enumerate(arms)}
+        self.meaning |= {
+            group: [self.meaning[arm][0] for arm in members] for group, members in groups.items()
+        }
+        self.entries = len(arms) + sum(map(len, groups.values()))
+        self.steps = 0
+
+    def parse(self, text: str, name: str) -> Constraint:
+        """Read one constraint."""
+        return _Parser(text, name, self).read_constraint()
+
+
+class _Token(NamedTuple):
     kind: str  # "number", "name", "relation", "end", or the operator itself
     text: str  # canonical: a name without its backticks, a relation in ASCII
     start: int
@@ -120,12 +158,16 @@ class _Form:
     start: int
     end: int
 
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.start, self.end
+
     def is_number(self) -> bool:
         return not any(self.terms.values())
 
     def add(self, other: _Form, factor: int) -> None:
         for arm, x in other.terms.items():
-            self.terms[arm] = self.terms.get(arm, Fraction(0)) + factor * x
+            self.terms[arm] = self.terms.get(arm, 0) + (x if factor == 1 else -x)
         self.constant += factor * other.constant
         self.end = other.end
 
@@ -137,14 +179,14 @@ class _Form:
 class _Parser:
     """Recursive descent over one text; each ``read`` method starts at the current token."""
 
-    def __init__(
-        self, text: str, name: str, arms: Sequence[str], groups: Mapping[str, Sequence[str]]
-    ) -> None:
-        self.text, self.name, self.arms, self.groups = text, name, arms, groups
-        self.meaning = {arm: [i] for i, arm in enumerate(arms)}
-        self.meaning |= {
-            group: [self.meaning[arm][0] for arm in members] for group, members in groups.items()
-        }
+    def __init__(self, text: str, name: str, operands: Operands) -> None:
+        self.text, self.name, self.operands = text, name, operands
+        self.arms, self.groups, self.meaning = operands.arms, operands.groups, operands.meaning
+        if len(text) > _LONGEST:
+            raise self.error(
+                f"it has {len(text):,} characters; at most {_LONGEST:,} are read. Write several "
+                "constraints, or a matrix."
+            )
         self.tokens = list(self.tokenize())
         self.position = 0
         self.depth = 0
@@ -157,8 +199,31 @@ class _Parser:
         self.position += 1
         return self.tokens[self.position - 1]
 
+    def spend(self, steps: int) -> None:
+        """Count steps, and stop where they are too many."""
+        self.operands.steps += steps
+        if self.operands.steps > _MOST_STEPS:
+            raise self.error(
+                f"reading the constraints up to here takes more than {_MOST_STEPS:,} steps; write "
+                "shorter sums, or a matrix."
+            )
+
+    def bounded(self, form: _Form) -> _Form:
+        """The outcome of a calculation, unless its numbers grow without end."""
+        for x in (form.constant, *form.terms.values()):
+            bits = x.numerator.bit_length() + x.denominator.bit_length()
+            if bits > _MOST_BITS:
+                digits = int(_MOST_BITS * math.log10(2))
+                raise self.error(
+                    f"an exact number in it has more than {digits:,} digits; write it shorter, or "
+                    "rescale the constraint.",
+                    form,
+                )
+            self.spend(1 + bits // 100)
+        return form
+
     def tokenize(self) -> Iterator[_Token]:
-        start = 0
+        start = signs = 0
         while start < len(self.text):
             match = _TOKEN.match(self.text, start)
             if match is None:
@@ -172,6 +237,12 @@ class _Parser:
                     )
                 kind, text = "name", text[1:-1]
             elif kind == "number":
+                if len(text) > _LONGEST_NUMBER:
+                    raise self.error(
+                        f"this number has {len(text):,} characters; at most {_LONGEST_NUMBER:,} "
+                        "are read. Round it.",
+                        place,
+                    )
                 # 2e3 is two thousand; where there is an arm e3, better ask.
                 tail = re.search(r"[eE][0-9]+$", text)
                 if tail and tail.group() in self.meaning:
@@ -192,6 +263,12 @@ class _Parser:
             elif kind == "operator":
                 kind = text = text.replace("−", "-")
             if kind != "space":
+                self.spend(1)
+                signs = signs + 1 if kind in ("+", "-") else 0
+                if signs > _DEEPEST:
+                    raise self.error(
+                        f"more than {_DEEPEST} signs follow each other; write one.", place
+                    )
                 yield _Token(kind, text, start, end)
             start = end
         yield _Token("end", "", start, start)
@@ -276,7 +353,11 @@ class _Parser:
         total = self.read_product()
         while self.token.kind in ("+", "-"):
             sign = 1 if self.advance().kind == "+" else -1
-            total.add(self.read_product(), sign)
+            term = self.read_product()
+            total.add(term, sign)
+            self.bounded(
+                _Form({a: total.terms[a] for a in term.terms}, total.constant, *total.span)
+            )
         return total
 
     def read_product(self) -> _Form:
@@ -297,9 +378,9 @@ class _Parser:
 
     def multiplied(self, left: _Form, right: _Form) -> _Form:
         if left.is_number():
-            return right.scaled(left.constant, left.start, right.end)
+            return self.bounded(right.scaled(left.constant, left.start, right.end))
         if right.is_number():
-            return left.scaled(right.constant, left.start, right.end)
+            return self.bounded(left.scaled(right.constant, left.start, right.end))
         raise self.error(
             "a product of arms is not linear; one side of each '*' must be a number.", left, right
         )
@@ -311,7 +392,7 @@ class _Parser:
             )
         if not right.constant:
             raise self.error("this divides by zero; correct the divisor.", right)
-        return left.scaled(1 / right.constant, left.start, right.end)
+        return self.bounded(left.scaled(1 / right.constant, left.start, right.end))
 
     def read_factor(self) -> _Form:
         start, sign = self.token.start, Fraction(1)
@@ -329,6 +410,7 @@ class _Parser:
         elif token.kind == "name":
             if token.text not in self.meaning:
                 raise self.unknown(token)
+            self.spend(len(self.meaning[token.text]))
             terms = dict.fromkeys(self.meaning[token.text], Fraction(1))
             form = _Form(terms, Fraction(0), token.start, token.end)
             self.advance()
@@ -347,7 +429,7 @@ class _Parser:
         if self.token.kind != ")":
             raise self.unclosed(opening)
         self.depth -= 1
-        return form.scaled(Fraction(1), opening.start, self.advance().end)
+        return _Form(form.terms, form.constant, opening.start, self.advance().end)
 
     def error(
         self, message: str, first: _Token | _Form | None = None, last: _Token | _Form | None = None
@@ -371,14 +453,13 @@ class _Parser:
     def unquoted(self, place: _Token) -> ConstraintError | None:
         """Recognise a known name that was written here without its backticks."""
         for known in self.meaning:
-            if not PLAIN_NAME.fullmatch(known):
-                pattern = rf"(?<!\w){re.escape(known)}(?!\w)"
-                for match in re.finditer(pattern, self.text, re.IGNORECASE):
-                    if match.start() <= place.start < match.end():
-                        return self.error(
-                            f"the name {known!r} goes in backticks: {quoted(known)}.",
-                            _Token("name", known, *match.span()),
-                        )
+            if not PLAIN_NAME.fullmatch(known) and (
+                span := found_as(known, self.text, place.start)
+            ):
+                return self.error(
+                    f"the name {known!r} goes in backticks: {quoted(known)}.",
+                    _Token("name", known, *span),
+                )
         return None
 
     def unknown(self, token: _Token) -> ConstraintError:
@@ -397,7 +478,7 @@ class _Parser:
                     break
                 last = other
         phrase = word if last is token else self.text[token.start : last.end]
-        message = f"unknown arm {phrase!r}"
+        message = f"unknown arm {shortened(phrase)!r}"
         if guess := nearest(phrase, self.meaning) or nearest(word, self.meaning):
             message += f"; did you mean {mentioned(guess)}?"
         else:
@@ -412,7 +493,7 @@ class _Parser:
         before, found = self.tokens[self.position - 1], self.token
         if known := self.unquoted(found):
             return known
-        left, right = self.text[before.start : before.end], self.text[found.start : found.end]
+        left, right = (shortened(self.text[t.start : t.end]) for t in (before, found))
         message = f"an operator is missing between '{left}' and '{right}'."
         if before.kind == found.kind == "name":
             message += " Names of several words go in backticks."

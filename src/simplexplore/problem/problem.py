@@ -35,6 +35,9 @@ Constraints: TypeAlias = (
 
 SCENARIOS = ("end-of-time", "anytime")
 
+# Floats hold arms / delta and its logarithm down to here, and nobody is this sure of anything.
+LEAST_DELTA = 1e-300
+
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
 class Problem:
@@ -313,6 +316,8 @@ def _check_delta(delta: object) -> float:
     number = check_number(delta, "delta")
     if not 0 < number < 1:
         raise ProblemError(f"delta must lie strictly between 0 and 1; got {number:g}.")
+    if number < LEAST_DELTA:
+        raise ProblemError(f"delta must be at least {LEAST_DELTA:g}; got {number:g}.")
     return number
 
 

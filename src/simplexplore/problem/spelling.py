@@ -24,10 +24,19 @@ PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 # Longer texts are cut around the offending place, so that the caret stays under it.
 _WIDEST = 100
 
+# Pairs of characters that are compared in order to guess what was meant: a second at most.
+_MOST_PAIRS = 4_000_000
+
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known name that a mistyped word was probably meant to be, if any."""
-    folded = {name.casefold(): name for name in known}
+    pairs = 0
+    folded = {}
+    for name in known:
+        pairs += len(word) * (len(name) + 5)
+        if pairs > _MOST_PAIRS:
+            break
+        folded[name.casefold()] = name
     matches = difflib.get_close_matches(word.casefold(), folded, n=1)
     return folded[matches[0]] if matches else None
 
@@ -49,7 +58,7 @@ def unknown(kind: str, name: str, known: Sequence[str], also: str = "") -> str:
     """
     near = nearest(name, known)
     hint = f" Did you mean {near!r}?" if near else ""
-    return f"there is no {kind} {name!r}.{hint} Known: {', '.join(known)}{also}."
+    return f"there is no {kind} {shortened(name)!r}.{hint} Known: {', '.join(known)}{also}."
 
 
 def listed(names: Iterable[str], most: int = 12) -> str:
@@ -67,6 +76,36 @@ def quoted(name: str) -> str:
 def mentioned(name: str) -> str:
     """Write a name in a sentence about a constraint."""
     return f"'{name}'" if PLAIN_NAME.fullmatch(name) else f"`{name}`"
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """A text that a message quotes, cut where it is long.
+
+    Examples
+    --------
+    >>> shortened("lentils"), shortened("x" * 1000, 5)
+    ('lentils', 'xxxxx... (1,000 characters)')
+    """
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
+def found_as(name: str, text: str, place: int) -> tuple[int, int] | None:
+    """Where a name stands around a place of a text, in small or capital letters, as a whole."""
+    first = max(0, place - len(name) + 1)
+    around, name = _small(text[first : place + len(name)]), _small(name)
+    start = around.find(name)
+    while start >= 0:
+        begin, end = first + start, first + start + len(name)
+        sides = text[max(0, begin - 1) : begin] + text[end : end + 1]
+        if begin <= place < end and not re.search(r"\w", sides):
+            return begin, end
+        start = around.find(name, start + 1)
+    return None
+
+
+def _small(text: str) -> str:
+    """Small letters, each in its place: some would become two."""
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def count(total: int, noun: str) -> str:
@@ -89,14 +128,14 @@ def exactly(x: float | Fraction) -> str:
 
 def pointed(text: str, start: int, end: int) -> str:
     """Show a text with carets under one stretch of it."""
-    # Line breaks would part the carets from their place.
-    text = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
     before, after = "", ""
     if len(text) > _WIDEST:
         first = max(0, min(start - _WIDEST // 3, len(text) - _WIDEST))
         last = first + _WIDEST
         before, after = "..." if first else "", "..." if last < len(text) else ""
         text, start, end = text[first:last], start - first, min(end, last) - first
+    # Line breaks would part the carets from their place.
+    text = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
     indent = "    " + before
     carets = "^" * max(1, _columns(text[start:end]))
     return f"{indent}{text}{after}\n{' ' * (len(indent) + _columns(text[:start]))}{carets}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
-from collections.abc import Awaitable, Callable
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Annotated, Any
 
 from fastapi import Request, Security
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from simplexplore.errors import AccessError
 
@@ -27,51 +31,130 @@ _PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "vi
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
 
-def needs(role: str) -> Callable[[Request, Credentials], Awaitable[Token]]:
-    """A dependency that lets only those pass who may do what a role may do."""
+class CheckedRoute(APIRoute):
+    """A path whose body is read only after the token was found to allow what it does."""
 
-    async def check(request: Request, credentials: Credentials) -> Token:
-        token = await identify(request, credentials.credentials if credentials else None)
-        request.scope["token_id"] = token.id
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        roles = list(_roles_in(self.dependant))
+
+        async def checked(request: Request) -> Response:
+            for role in roles:
+                await _admit(request, role)
+            return await handle(request)
+
+        return checked
+
+
+def needs(role: str) -> Callable[[Request, Credentials], Awaitable[Token]]:
+    """A dependency that lets only those pass who may do what a role may do.
+
+    Of a `CheckedRoute`: it has checked already when this is called.
+    """
+
+    async def admitted(request: Request, _: Credentials) -> Token:
+        token: Token = request.scope["token"]
+        return token
+
+    admitted.role = role  # type: ignore[attr-defined]
+    return admitted
+
+
+def _roles_in(dependant: Dependant) -> Iterator[str]:
+    """What the dependencies of a path need."""
+    for inner in dependant.dependencies:
+        role = getattr(inner.call, "role", None)
+        if role is not None:
+            yield role
+        yield from _roles_in(inner)
+
+
+async def _admit(request: Request, role: str) -> None:
+    try:
+        token = await identify(request)
+        request.scope["token"] = token
         if not token.allows(role):
             raise HTTPException(
                 403, f"this needs a token of the role {role!r}; yours has the role {token.role!r}."
             )
-        return token
+    except HTTPException as error:
+        # What else there is of the request is not read.
+        error.headers = {**(error.headers or {}), "Connection": "close"}
+        raise
 
-    return check
 
-
-async def identify(request: Request, text: str | None) -> Token:
-    """Whose token it is."""
+async def identify(request: Request) -> Token:
+    """Whose token a request has."""
     threads: WorkerThreads = request.app.state.threads
     tokens: TokenCache = request.app.state.tokens
-    if text is None:
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    text = text.strip()
+    if scheme.lower() != "bearer" or not text:
         is_open = tokens.remembers_open()
         if is_open is None:
-            is_open = await threads.run(tokens.is_open)
+            is_open = await threads.run("access", tokens.is_open)
         if not is_open:
             raise _unknown("this service wants a token: send the header Authorization: Bearer ...")
-        if not _LOCAL.fullmatch(request.headers.get("host", "")):
-            raise HTTPException(
-                403,
-                "without tokens, the service answers only to this machine's own names (localhost, "
-                "127.0.0.1). Make a token with 'simplexplore token create'.",
-            )
-        if any(name in request.headers for name in _PROXIES):
-            raise HTTPException(
-                403,
-                "without tokens, the service answers nobody who comes through a proxy. Make a "
-                "token with 'simplexplore token create'.",
-            )
+        for is_foreign, words in (
+            (_is_remote, "only to this machine"),
+            (_is_misnamed, "only to this machine's own names (localhost, 127.0.0.1)"),
+            (_is_forwarded, "nobody who comes through a proxy"),
+            (_is_of_another_site, "no page of another site"),
+        ):
+            if is_foreign(request):
+                raise HTTPException(
+                    403,
+                    f"without tokens, the service answers {words}. Make a token with "
+                    "'simplexplore token create'.",
+                )
         return NOBODY
     remembered = tokens.remembered(text)
     if remembered is not None:
         return remembered
     try:
-        return await threads.run(lambda: tokens.look_up(text))
+        return await threads.run("access", lambda: tokens.look_up(text))
     except AccessError as error:
         raise _unknown(str(error)) from None
+
+
+def _is_remote(request: Request) -> bool:
+    """Whether a request came over a network; what has no address did not."""
+    host = request.client.host if request.client else ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return not is_loopback(str(getattr(address, "ipv4_mapped", None) or address))
+
+
+def _is_misnamed(request: Request) -> bool:
+    return not _LOCAL.fullmatch(request.headers.get("host", ""))
+
+
+def _is_forwarded(request: Request) -> bool:
+    return any(name in request.headers for name in _PROXIES)
+
+
+def _is_of_another_site(request: Request) -> bool:
+    """Whether a browser says that a page of another site sent the request."""
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+        return True
+    return request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _unknown(words: str) -> HTTPException:

@@ -13,6 +13,7 @@ from simplexplore.protocol import MAX_BATCH, MAX_BODY, PROBLEM_TYPE
 from simplexplore.samplers import SAMPLERS, find_sampler
 
 from . import bounds, event_stream, exports, models, studies
+from .access import CheckedRoute
 from .dependencies import Reader, Threads
 from .responses import JsonResponse
 
@@ -37,13 +38,13 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 # Each path is written whole where it is, since requests are counted by a path as it was written,
 # without what including a router may put before it.
-router = APIRouter(responses=_ERRORS)
+router = APIRouter(responses=_ERRORS, route_class=CheckedRoute)
 
 
 @router.get("/v1/setup", response_model=models.Setup)
 async def setup(request: Request, threads: Threads, token: Reader) -> Response:
     """Say what the caller may do, and what a study can be made of."""
-    is_open = await threads.run(request.app.state.tokens.is_open)
+    is_open = await threads.run(token.id, request.app.state.tokens.is_open)
     return JsonResponse(
         {
             "version": __version__,

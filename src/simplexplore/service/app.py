@@ -20,6 +20,7 @@ from .metrics import Metrics
 from .middleware import RequestMiddleware
 from .open_studies import OpenStudies
 from .tokens import TokenCache
+from .worker_processes import WorkerProcesses
 from .worker_threads import WorkerThreads
 
 
@@ -30,10 +31,13 @@ def make_app(store: str | os.PathLike[str] | Store) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.threads = WorkerThreads()
+        app.state.processes = WorkerProcesses()
+        app.state.processes.warm_up()
         app.state.studies = OpenStudies(opened, app.state.threads)
         yield
         app.state.studies.closing.set()
         app.state.threads.close()
+        app.state.processes.close()
         opened.close()
 
     app = FastAPI(

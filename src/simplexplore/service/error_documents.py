@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -12,15 +11,17 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from simplexplore.errors import MeansError, ProblemError, SimplexploreError, TooLargeError
-from simplexplore.problem.places import line_of
+from simplexplore.errors import SimplexploreError, TooLargeError
 from simplexplore.protocol import PROBLEM_TYPE, to_problem
 from simplexplore.report.json_text import to_json
+
+from .refusals import DocumentError, document_of
 
 
 def add_error_handlers(app: FastAPI) -> None:
     """Let an application answer what a request can cause with a problem document."""
     app.add_exception_handler(SimplexploreError, _ours)
+    app.add_exception_handler(DocumentError, _ours)
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _of_request)
 
@@ -32,20 +33,9 @@ def error_response(
     return Response(to_json(dict(document)), int(document["status"]), headers, PROBLEM_TYPE)
 
 
-class FileError(ProblemError):
-    """Something is wrong in a problem file, at a line of it if that can be told."""
-
-    def __init__(self, error: ProblemError | MeansError, text: str) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.line = line_of(text, error.place)
-
-
 async def _ours(request: Request, error: Exception) -> Response:
-    assert isinstance(error, SimplexploreError)
-    if isinstance(error, FileError):
-        return error_response(to_problem(error.error) | {"line": error.line})
-    document = to_problem(error)
+    assert isinstance(error, SimplexploreError | DocumentError)
+    document = dict(error.document if isinstance(error, DocumentError) else document_of(error))
     # Where the store is concerns only those who run the service.
     document["detail"] = document["detail"].replace(request.app.state.store_name, "the store")
     headers = {"Retry-After": "1"} if document["status"] == 503 else None
@@ -64,15 +54,6 @@ def http_error(status: int, detail: str) -> dict[str, Any]:
     name = "urn:simplexplore:access" if status in (401, 403) else "about:blank"
     title = HTTPStatus(status).phrase
     return {"type": name, "title": title, "status": status, "detail": detail}
-
-
-@contextlib.contextmanager
-def naming_lines(text: str) -> Iterator[None]:
-    """Let errors of a problem file say which line of it they are about."""
-    try:
-        yield
-    except (ProblemError, MeansError) as error:
-        raise FileError(error, text) from None
 
 
 async def _of_request(_: Request, error: Exception) -> Response:

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from simplexplore.errors import StoreError
 
-from .access import identify
+from .access import CheckedRoute, identify
 from .dependencies import Name, Reader, Studies
 from .metrics import Metrics
 from .open_studies import POLL_INTERVAL
@@ -24,7 +24,7 @@ _MOST_WATCHERS = 500
 # Seconds between signs of life on a quiet stream, so that nothing on the way closes it.
 _SIGN_OF_LIFE = 15.0
 
-router = APIRouter(prefix="/v1/studies")
+router = APIRouter(prefix="/v1/studies", route_class=CheckedRoute)
 
 
 @router.get(
@@ -69,7 +69,7 @@ async def events(
                 quiet += POLL_INTERVAL
                 try:
                     now = await studies.poll(name)
-                    await _still_allowed(request)
+                    await identify(request)
                 except StoreError:
                     continue  # the store may come back
                 except HTTPException:
@@ -78,8 +78,3 @@ async def events(
             metrics.watchers -= 1
 
     return StreamingResponse(stream(), media_type="text/event-stream")
-
-
-async def _still_allowed(request: Request) -> None:
-    scheme, _, text = request.headers.get("authorization", "").partition(" ")
-    await identify(request, text.strip() if scheme.lower() == "bearer" else None)

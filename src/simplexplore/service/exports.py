@@ -10,9 +10,11 @@ from fastapi import APIRouter, Query
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
-from .dependencies import Name, Reader, Studies
+from . import heavy_work
+from .access import CheckedRoute
+from .dependencies import Name, Processes, Reader, Studies
 
-router = APIRouter(prefix="/v1/studies")
+router = APIRouter(prefix="/v1/studies", route_class=CheckedRoute)
 
 _MEDIA_TYPES = {
     "csv": "text/csv",
@@ -37,16 +39,17 @@ _SCHEMAS = {
     },
 )
 async def export(
+    processes: Processes,
     studies: Studies,
     name: Name,
-    _token: Reader,
+    token: Reader,
     form: Annotated[Literal["csv", "json", "parquet"], Query(alias="format")] = "csv",
 ) -> Response:
     """All pulls with their rewards, as a file."""
     folder = tempfile.TemporaryDirectory(prefix="simplexplore-")
     path = Path(folder.name, f"study.{form}")
     try:
-        await studies.read(name, lambda study: study.export(path), heavy=True)
+        await processes.run(token.id, heavy_work.export, studies.where, name, str(path))
     except BaseException:
         folder.cleanup()
         raise

@@ -7,11 +7,12 @@ import logging
 import re
 import sys
 from datetime import UTC, datetime
+from urllib.parse import unquote
 
 LOGGER = logging.getLogger("simplexplore.service")
 
-# A token's text, wherever somebody has put it by mistake.
-_SECRET = re.compile(r"(sx_[0-9a-f]{8}_)[A-Za-z0-9_-]+")
+# A token's text, wherever and however somebody has put it by mistake.
+_SECRET = re.compile(r"(sx_[0-9a-f]{8}_)[\w-]+", re.IGNORECASE)
 
 
 class _Lines(logging.Formatter):
@@ -26,7 +27,19 @@ class _Lines(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return _SECRET.sub(r"\1...", json.dumps(line, default=str))
+        shown = {
+            name: _redacted(value) if isinstance(value, str) else value
+            for name, value in line.items()
+        }
+        return _SECRET.sub(r"\1...", json.dumps(shown, default=str))
+
+
+def _redacted(text: str) -> str:
+    """A text as it is, or decoded if that shows a secret, which is left out."""
+    plain = text
+    while (decoded := unquote(plain)) != plain:
+        plain = decoded
+    return _SECRET.sub(r"\1...", plain) if _SECRET.search(plain) else text
 
 
 def log(event: str, level: int = logging.INFO, **fields: object) -> None:

@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from simplexplore import __version__
+from simplexplore.study.store import Totals
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -22,7 +23,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
 
 # Studies that are counted one by one; the rest only in the totals.
-_MOST_STUDIES = 500
+MOST_STUDIES = 500
 
 
 class Metrics:
@@ -52,9 +53,9 @@ class Metrics:
         self._requests.labels(method if method in _METHODS else "other", route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def text(self, studies: Sequence[Mapping[str, Any]]) -> bytes:
-        """Everything counted, and how far studies are (as `Study.list` says it)."""
-        return generate_latest(_Scrape(self._registry, studies))
+    def text(self, totals: Totals, studies: Sequence[Mapping[str, Any]]) -> bytes:
+        """Everything counted, studies by state, and how far some are (as `Study.list` says it)."""
+        return generate_latest(_Scrape(self._registry, totals, studies))
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class _Scrape(Collector):
     """One reading of a registry and of studies."""
 
     registry: CollectorRegistry
+    totals: Totals
     studies: Sequence[Mapping[str, Any]]
 
     def collect(self) -> Iterator[Metric]:
@@ -71,7 +73,7 @@ class _Scrape(Collector):
                 _short(one) for one in family.samples if not one.name.endswith("_created")
             ]
             yield family
-        yield from _of_studies(self.studies)
+        yield from _of_studies(self.totals, self.studies)
 
 
 def _short(sample: Sample) -> Sample:
@@ -81,10 +83,10 @@ def _short(sample: Sample) -> Sample:
     return sample._replace(labels=sample.labels | {"le": sample.labels["le"].removesuffix(".0")})
 
 
-def _of_studies(studies: Sequence[Mapping[str, Any]]) -> Iterator[Metric]:
+def _of_studies(totals: Totals, studies: Sequence[Mapping[str, Any]]) -> Iterator[Metric]:
     total = GaugeMetricFamily("simplexplore_studies", "Studies in the store.", labels=["state"])
     for state in ("running", "stopped"):
-        total.add_metric([state], sum(one["state"] == state for one in studies))
+        total.add_metric([state], totals[state])
     yield total
     for kind, name, field, words in (
         (CounterMetricFamily, "asked", "asked", "Pulls given out."),
@@ -94,7 +96,7 @@ def _of_studies(studies: Sequence[Mapping[str, Any]]) -> Iterator[Metric]:
         (GaugeMetricFamily, "changed_seconds", "changed", "Time of the last change."),
     ):
         family = kind(f"simplexplore_study_{name}", words, labels=["study"])
-        for one in studies[:_MOST_STUDIES]:
+        for one in studies:
             if one[field] is not None:
                 family.add_metric([one["name"]], one[field])
         yield family

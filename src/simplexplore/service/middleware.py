@@ -89,7 +89,7 @@ class RequestMiddleware:
             "path": scope["path"][:300],
             "status": status,
             "ms": round(1000 * seconds, 1),
-            "token": scope.get("token_id"),
+            "token": getattr(scope.get("token"), "id", None),
         }
         log("request", level, **fields)
 

@@ -7,21 +7,22 @@ from starlette.responses import Response
 
 from simplexplore import __version__
 from simplexplore.errors import SimplexploreError
+from simplexplore.study.registry import summaries
 from simplexplore.study.store import Store
-from simplexplore.study.study import Study
 
+from .access import CheckedRoute
 from .dependencies import Reader, Studies, Threads
-from .metrics import CONTENT_TYPE, Metrics
+from .metrics import CONTENT_TYPE, MOST_STUDIES, Metrics
 from .responses import JsonResponse
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
 
 @router.get("/health")
 async def health(threads: Threads, studies: Studies) -> Response:
     """Whether the service works, its store included. Open to everybody."""
     try:
-        await threads.run(lambda: _reach(studies.store))
+        await threads.run("health", lambda: _reach(studies.store))
     except SimplexploreError:
         return JsonResponse({"status": "the store cannot be reached"}, 503)
     return JsonResponse({"status": "ok", "version": __version__})
@@ -33,8 +34,11 @@ def _reach(store: Store) -> None:
 
 
 @router.get("/metrics")
-async def metrics(request: Request, threads: Threads, studies: Studies, _token: Reader) -> Response:
+async def metrics(request: Request, threads: Threads, studies: Studies, token: Reader) -> Response:
     """Counts for Prometheus."""
     counted: Metrics = request.app.state.metrics
-    text = counted.text(await threads.run(lambda: Study.list(studies.store)))
-    return Response(text, media_type=CONTENT_TYPE)
+
+    def look() -> bytes:
+        return counted.text(studies.store.totals(), summaries(studies.store, MOST_STUDIES))
+
+    return Response(await threads.run(token.id, look), media_type=CONTENT_TYPE)

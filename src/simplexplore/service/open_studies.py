@@ -12,10 +12,16 @@ from typing import Any
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 
+from .fair_queue import FairQueue
+from .heavy_work import Where
 from .worker_threads import Result, WorkerThreads
 
-# Studies kept in memory: each is its state, not its journal.
+# Studies kept in memory, and their bytes: each is its state, not its journal.
 _MOST_OPEN = 128
+_MOST_BYTES = 2**31
+
+# Studies opened at a time, one for each token.
+_MOST_OPENING = 4
 
 # Seconds between looks at the store for those who watch a study.
 POLL_INTERVAL = 0.5
@@ -32,32 +38,47 @@ class OpenStudies:
         self.store = store
         self.closing = asyncio.Event()  # set when those who watch have to go
         self._threads = threads
+        self._opening = FairQueue(_MOST_OPENING, 1)
         self._mutex = threading.Lock()
         self._open: OrderedDict[tuple[str, bool], Study] = OrderedDict()
         self._polls: dict[str, tuple[float, asyncio.Task[dict[str, Any]]]] = {}
 
-    async def read(
-        self, name: str, work: Callable[[Study], Result], *, heavy: bool = False
-    ) -> Result:
+    @property
+    def where(self) -> Where:
+        """The store for another process."""
+        return self.store.url, self.store.clock()
+
+    async def read(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
         """Find something out about a study, in a thread."""
-        return await self._threads.run(lambda: work(self._study(name, True)), heavy=heavy)
+        study = await self._study(token, (name, True))
+        return await self._threads.run(token, lambda: work(study))
 
-    async def write(self, name: str, work: Callable[[Study], Result]) -> Result:
+    async def write(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
         """Do something that may change a study, in a thread."""
-        return await self._threads.run(lambda: work(self._study(name, False)))
+        study = await self._study(token, (name, False))
+        return await self._threads.run(token, lambda: work(study))
 
-    def _study(self, name: str, reading: bool) -> Study:
-        key = (name, reading)
+    async def _study(self, token: str, key: tuple[str, bool]) -> Study:
+        if key in self._open:
+            return self._found(key)
+        # Few are opened at a time: that may take as long as making them.
+        async with self._opening.turn(token):
+            return await self._threads.run(token, lambda: self._found(key))
+
+    def _found(self, key: tuple[str, bool]) -> Study:
         with self._mutex:
             found = self._open.get(key)
             if found is not None:
                 self._open.move_to_end(key)
                 return found
-        opened = Study.open(self.store, name)
+        opened = Study.open(self.store, key[0])
+        _ = opened.answer  # loads its state
         with self._mutex:
             # Another thread may have been faster; two objects would not be wrong, only slow.
             kept = self._open.setdefault(key, opened)
-            if len(self._open) > _MOST_OPEN:
+            while len(self._open) > _MOST_OPEN or (
+                len(self._open) > 2 and sum(map(_weight, self._open.values())) > _MOST_BYTES
+            ):
                 self._open.popitem(last=False)
         return kept
 
@@ -67,7 +88,7 @@ class OpenStudies:
         if task is None or (task.done() and time.monotonic() - at > 0.9 * POLL_INTERVAL):
             if len(self._polls) > _MOST_OPEN:
                 self._polls.clear()
-            task = asyncio.ensure_future(self._threads.run(lambda: self._look(name)))
+            task = asyncio.ensure_future(self._threads.run("watch", lambda: self._look(name)))
             self._polls[name] = (time.monotonic(), task)
         return await asyncio.shield(task)
 
@@ -82,3 +103,8 @@ class OpenStudies:
             "pending": row.pending,
             "delta": row.delta,
         }
+
+
+def _weight(study: Study) -> int:
+    """Bytes that a study may come to need: each pair of arms is an edge of its tables."""
+    return 96 * study.problem.size**2

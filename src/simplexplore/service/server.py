@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import socket
 import sys
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from simplexplore.errors import SettingError
 from simplexplore.study.store import Store
 
+from .access import is_loopback
 from .app import make_app
 from .logs import log, log_to_stderr
 from .tokens import TokenCache
@@ -68,20 +68,6 @@ def serve(url: str, host: str, port: int, announce: Callable[[str], None]) -> No
     # Ctrl-C is how a server is meant to be ended.
     with listener, contextlib.suppress(KeyboardInterrupt):
         _Server(config, app, ready).run(sockets=[listener])
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address.
-
-    Examples
-    --------
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _listen(host: str, port: int) -> socket.socket:

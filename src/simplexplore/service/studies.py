@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from simplexplore.problem.problem import Problem
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.pulls import Reward
-from simplexplore.study.records import About
-from simplexplore.study.status import Status
+from simplexplore.study.registry import summaries
 from simplexplore.study.study import Study
 
-from . import models
-from .dependencies import Admin, After, Key, Name, Reader, Runner, Studies, Threads
-from .error_documents import naming_lines
+from . import heavy_work, models
+from .access import CheckedRoute
+from .dependencies import Admin, After, Key, Name, Processes, Reader, Runner, Studies, Threads
 from .responses import JsonResponse
 
-router = APIRouter(prefix="/v1/studies")
+router = APIRouter(prefix="/v1/studies", route_class=CheckedRoute)
 
 
 @router.get("", response_model=models.Studies)
 async def list_studies(
     threads: Threads,
     studies: Studies,
-    _token: Reader,
+    token: Reader,
     limit: Annotated[int | None, Query(ge=1, le=MAX_BATCH, description="Default: all.")] = None,
     after: Annotated[
         str | None,
@@ -43,38 +40,33 @@ async def list_studies(
     One that changes moves to the front. So who reads all pages, and then the first ones again
     until one holds nothing new, has seen every study.
     """
-    found = await threads.run(lambda: Study.list(studies.store))
-    found.sort(key=_place, reverse=True)
+    place = None
     if after is not None:
         changed, _, name = after.partition(":")
-        found = [one for one in found if _place(one) < (float(changed), name)]
+        place = (float(changed), name)
+    # One more than wanted says whether there are more.
+    more = None if limit is None else limit + 1
+    found = await threads.run(token.id, lambda: summaries(studies.store, more, place))
     page: dict[str, Any] = {"studies": found[:limit]}
     if limit is not None and limit < len(found):
-        page["next"] = "{!r}:{}".format(*_place(found[limit - 1]))
+        page["next"] = "{changed!r}:{name}".format(**found[limit - 1])
     return JsonResponse(page)
-
-
-def _place(study: Mapping[str, Any]) -> tuple[float, str]:
-    return study["changed"], study["name"]
 
 
 @router.post("", status_code=201)
 async def create(
-    threads: Threads, studies: Studies, body: models.NewStudy, _token: Runner, key: Key
+    processes: Processes, studies: Studies, body: models.NewStudy, token: Runner, key: Key
 ) -> Response:
     """Start a study."""
-
-    def work() -> About:
-        settings = body.model_dump(exclude={"name", "problem"})
-        with naming_lines(body.problem):
-            problem = Problem.from_text(body.problem, source="problem")
-            return Study.create(studies.store, body.name, problem, **settings, key=key).about
-
-    return JsonResponse(await threads.run(work), 201)
+    settings = body.model_dump(exclude={"name", "problem"})
+    about = await processes.run(
+        token.id, heavy_work.create, studies.where, body.name, body.problem, settings, key
+    )
+    return JsonResponse(about, 201)
 
 
 @router.get("/{name}")
-async def about(studies: Studies, name: Name, _token: Reader) -> Response:
+async def about(studies: Studies, name: Name, token: Reader) -> Response:
     """Say what a study is, and its answer if it has one."""
 
     def work(study: Study) -> dict[str, Any]:
@@ -84,19 +76,19 @@ async def about(studies: Studies, name: Name, _token: Reader) -> Response:
             "answer_in_words": study.answer_in_words,
         }
 
-    return JsonResponse(await studies.read(name, work))
+    return JsonResponse(await studies.read(token.id, name, work))
 
 
 @router.post("/{name}/pulls", response_model=models.Pulls)
-async def ask(studies: Studies, name: Name, body: models.Ask, _token: Runner, key: Key) -> Response:
+async def ask(studies: Studies, name: Name, body: models.Ask, token: Runner, key: Key) -> Response:
     """Ask which arms to play next."""
-    pulls = await studies.write(name, lambda study: study.ask(body.n, key=key))
+    pulls = await studies.write(token.id, name, lambda study: study.ask(body.n, key=key))
     return JsonResponse({"pulls": [vars(pull) for pull in pulls]})
 
 
 @router.post("/{name}/rewards", response_model=models.Told)
 async def tell(
-    studies: Studies, name: Name, body: models.Tell, _token: Runner, key: Key
+    studies: Studies, name: Name, body: models.Tell, token: Runner, key: Key
 ) -> Response:
     """Tell rewards, of pulls or of arms that were played elsewhere.
 
@@ -107,7 +99,7 @@ async def tell(
         Reward(one.reward, one.pull, one.arm, one.key or _key_of(one, key, i))
         for i, one in enumerate(body.rewards)
     ]
-    told = await studies.write(name, lambda study: study.tell_many(rewards))
+    told = await studies.write(token.id, name, lambda study: study.tell_many(rewards))
     return JsonResponse({"rewards": [vars(one) for one in told]})
 
 
@@ -116,21 +108,16 @@ def _key_of(reward: models.RewardToTell, key: str | None, number: int) -> str | 
 
 
 @router.get("/{name}/status")
-async def status(studies: Studies, name: Name, _token: Reader) -> Response:
+async def status(processes: Processes, studies: Studies, name: Name, token: Reader) -> Response:
     """Say how far a study is: policy, evidence, samples to go, use of the constraints."""
-
-    def work(study: Study) -> Status:
-        found = study.status() | {"answer_in_words": study.answer_in_words}
-        del found["store"]  # where it is concerns only those who run the service
-        return found
-
-    return JsonResponse(await studies.read(name, work))
+    found = await processes.run(token.id, heavy_work.status, studies.where, name, quick=True)
+    return JsonResponse(found)
 
 
 @router.get("/{name}/history", response_model=models.History)
-async def history(studies: Studies, name: Name, _token: Reader, after: After = 0) -> Response:
+async def history(studies: Studies, name: Name, token: Reader, after: After = 0) -> Response:
     """Statistic against threshold over time, for the comparison that is least settled."""
-    points = await studies.read(name, lambda study: study.history(after))
+    points = await studies.read(token.id, name, lambda study: study.history(after))
     return JsonResponse({"points": points})
 
 
@@ -138,27 +125,27 @@ async def history(studies: Studies, name: Name, _token: Reader, after: After = 0
 async def journal(
     studies: Studies,
     name: Name,
-    _token: Reader,
+    token: Reader,
     after: After = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_BATCH)] = 1000,
 ) -> Response:
     """The journal, piece by piece."""
-    events = await studies.read(name, lambda study: study.events(after, limit))
+    events = await studies.read(token.id, name, lambda study: study.events(after, limit))
     return JsonResponse({"events": events})
 
 
 @router.post("/{name}/notes", status_code=204, response_class=Response)
 async def note(
-    studies: Studies, name: Name, body: models.Note, _token: Runner, key: Key
+    studies: Studies, name: Name, body: models.Note, token: Runner, key: Key
 ) -> Response:
     """Put a remark into the journal."""
-    await studies.write(name, lambda study: study.note(body.text, key=key))
+    await studies.write(token.id, name, lambda study: study.note(body.text, key=key))
     return Response(status_code=204)
 
 
 @router.post("/{name}/extension", response_model=models.Extended)
 async def extend(
-    studies: Studies, name: Name, body: models.Extension, _token: Admin, key: Key
+    studies: Studies, name: Name, body: models.Extension, token: Admin, key: Key
 ) -> Response:
     """Go on with a smaller delta: more confidence, more samples."""
 
@@ -166,11 +153,11 @@ async def extend(
         study.extend(body.delta, key=key)
         return {"delta": body.delta, "answer": study.answer}
 
-    return JsonResponse(await studies.write(name, work))
+    return JsonResponse(await studies.write(token.id, name, work))
 
 
 @router.post("/{name}/verification", response_model=models.Verified)
-async def verify(studies: Studies, name: Name, _token: Admin) -> Response:
+async def verify(processes: Processes, studies: Studies, name: Name, token: Admin) -> Response:
     """Replay the whole journal and compare with the state in use, to the last bit."""
-    sound = await studies.read(name, lambda study: study.verify(), heavy=True)
+    sound = await processes.run(token.id, heavy_work.verify, studies.where, name)
     return JsonResponse({"sound": sound})

@@ -9,40 +9,41 @@ from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 
+from .fair_queue import FairQueue
+
 Result = TypeVar("Result")
 
-# Requests that work at the same time. Writers of a study wait for each other anyway.
-_THREADS = 32
+# Requests that work at the same time, of all tokens and of one. Writers of a study wait for each
+# other anyway.
+_THREADS = 64
+SHARE = 16
 
-# Heavy sums (bounds, replays) at the same time.
-HEAVY = 2
-
-# Seconds after which a request is given up; a first question may have to compile for 30.
+# Seconds after which a request is given up.
 TIMEOUT = 60.0
 
 
 class WorkerThreads:
-    """Two pools of threads: heavy sums have few of their own."""
+    """A pool of threads, fairly shared."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, "work")
-        self._heavy = ThreadPoolExecutor(HEAVY, "heavy")
+        self._queue = FairQueue(_THREADS, SHARE)
 
     def close(self) -> None:
         """Begin nothing more."""
-        for threads in (self._threads, self._heavy):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def run(self, work: Callable[[], Result], *, heavy: bool = False) -> Result:
+    async def run(self, token: str, work: Callable[[], Result]) -> Result:
         """Do something that takes time; give up waiting for it when it takes too much.
 
-        What is given up keeps its thread until it ends, so that requests which are sent again
-        and again do not pile up.
+        What is given up keeps its thread and its token's share until it ends, so that requests
+        which are sent again and again do not pile up.
         """
-        threads = self._heavy if heavy else self._threads
-        task = asyncio.get_running_loop().run_in_executor(threads, work)
+        await self._queue.enter(token)
+        task = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        task.add_done_callback(lambda _: self._queue.leave(token))
         try:
-            return await asyncio.wait_for(task, TIMEOUT)
+            return await asyncio.wait_for(asyncio.shield(task), TIMEOUT)
         except TimeoutError:
             raise HTTPException(
                 503,

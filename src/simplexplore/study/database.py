@@ -42,6 +42,11 @@ class Database:
         FORKS.before.add(self)
         FORKS.in_child.add(self)
 
+    @property
+    def url(self) -> str:
+        """Where it is, with the password if there is one: for another process, not for people."""
+        return self._url.render_as_string(hide_password=False)
+
     def _make_engine(self) -> sa.Engine:
         # Each thread uses one connection at a time: their number is limit enough.
         if self._file is not None:

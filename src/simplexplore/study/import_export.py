@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +19,10 @@ from .pulls import Reward, place_in_words
 from .records import About, Answer, EventRecord
 
 COLUMNS = ("pull", "arm", "reward", "outcome", "asked", "told", "key")
+
+# Texts that a spreadsheet would take for formulas. An apostrophe before them makes them texts
+# again; one more, if they have some already, so that each can be told from the others.
+_FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠]")
 
 # Rows of a Parquet file that are in memory at a time.
 _CHUNK = 50_000
@@ -69,7 +74,7 @@ def _columns(names: list[str], place: Place) -> dict[str, int]:
 def _row(row: list[str], columns: Mapping[str, int], place: Place) -> Reward:
     if len(row) != len(columns):
         raise _wrong(place, f"{len(row)} values for {len(columns)} columns. Nothing was recorded.")
-    values = {name: row[i].strip() or None for name, i in columns.items()}
+    values = {name: _from_cell(row[i]).strip() or None for name, i in columns.items()}
     text = values["reward"]
     try:
         reward = float(text or "")
@@ -79,6 +84,16 @@ def _row(row: list[str], columns: Mapping[str, int], place: Place) -> Reward:
             f"the reward {text!r} is not a number. Nothing was recorded.",
         ) from None
     return Reward(reward, values.get("pull"), values.get("arm"), values.get("key"))
+
+
+def _to_cell(value: Any) -> Any:
+    """What a CSV file holds for a value: numbers as they are, texts never as formulas."""
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def _from_cell(text: str) -> str:
+    """The text that was written by `_to_cell`."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 class ExportedStudy(About):
@@ -147,7 +162,8 @@ def _write_csv(path: Path, events: Iterable[EventRecord]) -> int:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         for pull in pulls_of(events):
-            writer.writerow({**pull, "asked": _time(pull["asked"]), "told": _time(pull["told"])})
+            row = {**pull, "asked": _time(pull["asked"]), "told": _time(pull["told"])}
+            writer.writerow({name: _to_cell(value) for name, value in row.items()})
             total += 1
     return total
 

@@ -1,0 +1,115 @@
+"""What takes long, as functions of plain data: they run in worker processes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from simplexplore.bound.bound import lower_bound
+from simplexplore.problem.problem import Problem
+from simplexplore.report.bound_text import headline, notes, title
+from simplexplore.study.records import About
+from simplexplore.study.status import Status
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
+
+from .refusals import naming_lines
+
+Result = TypeVar("Result")
+
+# Studies that a process keeps open.
+_MOST_OPEN = 8
+
+_open: OrderedDict[tuple[str, str], Study] = OrderedDict()
+
+
+# The URL of a store, and the time: there is one clock, that of the service.
+Where = tuple[str, float]
+
+
+@lru_cache(maxsize=4)
+def _opened(url: str) -> Store:
+    return Store(url, must_exist=True)
+
+
+def _store(where: Where) -> Store:
+    url, now = where
+    store = _opened(url)
+    store.clock = lambda: now
+    return store
+
+
+def bound(text: str, delta: float | None, means: list[float] | None) -> dict[str, Any]:
+    """How hard a problem is, if its means are known."""
+    with naming_lines(text):
+        found = Problem.from_text(text, source="problem")
+    if delta is not None:
+        found = found.replace(delta=delta)
+    known = means if means is not None else found.means
+    summary: dict[str, Any] = {
+        "arms": list(found.arms),
+        "constraints": list(found.names),
+        "family": found.rewards.name,
+        "delta": found.delta,
+        "scenario": found.scenario,
+        "title": None,
+        "headline": "The file gives no means: add a guess (means = [...]) to see how hard the "
+        "problem would be. A study does without.",
+        "notes": [],
+        "bound": None,
+    }
+    if known is None:
+        return summary
+    with naming_lines(text):
+        result = lower_bound(found, known)
+    return summary | {
+        "title": title(result),
+        "headline": headline(result),
+        "notes": [note.text for note in notes(result)],
+        "bound": result.to_dict(),
+    }
+
+
+def create(
+    where: Where, name: str, text: str, settings: Mapping[str, Any], key: str | None
+) -> About:
+    """Start a study."""
+    with naming_lines(text):
+        problem = Problem.from_text(text, source="problem")
+        return Study.create(_store(where), name, problem, **settings, key=key).about
+
+
+def status(where: Where, name: str) -> Status:
+    """How far a study is."""
+
+    def work(study: Study) -> Status:
+        found = study.status() | {"answer_in_words": study.answer_in_words}
+        del found["store"]  # where it is concerns only those who run the service
+        return found
+
+    return _with_study(where, name, work)
+
+
+def verify(where: Where, name: str) -> bool:
+    """Whether a replay of the journal gives the state in use."""
+    return _with_study(where, name, lambda study: study.verify())
+
+
+def export(where: Where, name: str, path: str) -> int:
+    """Write all pulls of a study to a file."""
+    return _with_study(where, name, lambda study: study.export(path))
+
+
+def _with_study(where: Where, name: str, work: Callable[[Study], Result]) -> Result:
+    """Do something with a study that stays open, unless something is wrong with it."""
+    store = _store(where)
+    study = _open.pop((store.url, name), None)
+    if study is None or study.store is not store:
+        study = Study.open(store, name)
+    result = work(study)
+    _open[store.url, name] = study
+    if len(_open) > _MOST_OPEN:
+        _open.popitem(last=False)
+    return result
