@@ -96,6 +96,11 @@ class System:
         self._lone, self._shared = lone, np.setdiff1d(np.arange(size), lone)
         self._coupled, self._apart = np.flatnonzero(coupling), np.flatnonzero(~coupling)
         self._coupled_rows, self._apart_rows = above[self._coupled], above[self._apart]
+        # Of these most may touch one arm only: a number each, not a matrix.
+        single = np.count_nonzero(self._apart_rows, axis=1) == 1
+        self._single, self._several = self._apart[single], self._apart[~single]
+        self._single_arm = np.argmax(np.abs(above[self._single]), axis=1)
+        self._single_square = above[self._single, self._single_arm] ** 2
         # Arms of the other kind come after the last.
         self._as_shared = np.full(size, len(self._shared))
         self._as_shared[self._shared] = np.arange(len(self._shared))
@@ -125,11 +130,16 @@ class System:
         """
         shared, lone = self._shared, self._lone
         within, across, own = self._hessian(state, weights)
-        apart, held = self._apart_rows, weights.rows[self._apart]
+        apart, held = self._above[self._several], weights.rows[self._several]
         within += apart[:, shared].T @ (held[:, None] * apart[:, shared])
         own += held @ apart[:, lone] ** 2
-        within[np.diag_indices(len(shared))] += weights.arms[shared]
-        own += weights.arms[lone]
+        arms = weights.arms + np.bincount(
+            self._single_arm,
+            weights.rows[self._single] * self._single_square,
+            minlength=self._size,
+        )
+        within[np.diag_indices(len(shared))] += arms[shared]
+        own += arms[lone]
         coupled = np.sqrt(weights.rows[self._coupled])[:, None] * self._coupled_rows
         border = np.vstack([self.pull(state, weights.stiff), self._equal, coupled]) * w
         count, total = len(shared), len(shared) + len(border)
