@@ -122,8 +122,7 @@ class AllocationSet:
         """The same set, its floors and caps written as rows."""
         size = len(self.floor)
         fixed = np.flatnonzero((self.floor == self.cap) & self.in_play)
-        capped = np.flatnonzero((self.cap < np.inf) & (self.floor < self.cap))
-        floored = np.flatnonzero((self.floor > 0) & (self.floor < self.cap))
+        capped, floored = self._capped, self._floored
         unit = np.eye(size)
         return replace(
             self,
@@ -136,8 +135,20 @@ class AllocationSet:
         )
 
     def room(self, w: Array) -> Array:
-        """What is left of each limit."""
-        return np.asarray(self.limit - self.above @ w)
+        """What is left of each row, cap and floor of arms that are not fixed."""
+        capped, floored = self._capped, self._floored
+        of_rows = self.limit - self.above @ w
+        return np.concatenate(
+            [of_rows, self.cap[capped] - w[capped], w[floored] - self.floor[floored]]
+        )
+
+    @property
+    def _capped(self) -> Indices:
+        return np.flatnonzero((self.floor < self.cap) & (self.cap < np.inf))
+
+    @property
+    def _floored(self) -> Indices:
+        return np.flatnonzero((self.floor < self.cap) & (self.floor > 0))
 
     def holds_strictly(self, w: Array) -> bool:
         """Whether all inequalities hold strictly at an allocation."""
@@ -150,7 +161,7 @@ class AllocationSet:
         weighted = equal * w[self.free]
         shift = np.linalg.solve(weighted @ equal.T, self.total - self.equal @ w)
         w[self.free] *= 1.0 + equal.T @ shift
-        excess = self.above @ w - self.limit
+        excess = -self.room(w)
         broken = excess > 0
         room = self.room(self.deep)[broken]
         lean = float((excess[broken] / (excess[broken] + room)).max(initial=0.0))
