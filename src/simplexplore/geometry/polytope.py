@@ -252,6 +252,12 @@ class Polytope:
     def _rows(self, rows: Sequence[int]) -> tuple[Array, Array]:
         return self.form.matrix(rows, np.arange(self.size)), self.form.bound(rows)
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether an arm that varies has a floor or a cap of its own."""
+        form = self.form
+        return bool(((form.low > 0) | np.isfinite(form.high))[~form.fixed].any())
+
     def limits(self) -> tuple[Array, Array]:
         """(floor, cap) with floor <= pi <= cap; a cap of inf where there is none."""
         return self.form.low, self.form.high
