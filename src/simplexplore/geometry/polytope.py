@@ -223,23 +223,17 @@ class Polytope:
         problem = self.problem
         kept = list(problem.constraints)
         dropped = []
-        for constraint in reversed(problem.constraints):
-            rest = [other for other in kept if other is not constraint]
-            without = Polytope(problem.replace(constraints=rest))
-            if without._implies(constraint.coefficients, constraint.lower, constraint.upper):
-                kept = rest
+        form = StandardForm(problem)
+        for k in reversed(range(len(kept))):
+            if form.needs_limit(k):
+                continue
+            constraint = kept[k]
+            rest = StandardForm(problem.replace(constraints=kept[:k] + kept[k + 1 :]))
+            if _implies(rest, constraint.coefficients, constraint.lower, constraint.upper):
+                del kept[k]
+                form = rest
                 dropped.append(constraint.name)
         return tuple(reversed(dropped))
-
-    def _implies(self, row: Array, lower: float, upper: float) -> bool:
-        for sign, limit in ((1.0, upper), (-1.0, -lower)):
-            if not np.isfinite(limit):
-                continue
-            best = self.optimal_vertex(sign * row)
-            reached = sum(rational(float(sign * row[a]), SLIPS) * x for a, x in best.shares.items())
-            if reached > rational(limit, SLIPS):
-                return False
-        return True
 
     def inequalities(self) -> tuple[Array, Array]:
         """(A, b) with A pi <= b: rows that do not always bind, scaled to largest entry 1."""
@@ -335,6 +329,20 @@ class Polytope:
         policy = held.copy()
         policy[columns[arms]] = value[arms]
         return depth, np.asarray(policy / policy.sum())
+
+
+def _implies(form: StandardForm, row: Array, lower: float, upper: float) -> bool:
+    """Whether a constraint holds all over a set that it is no part of."""
+    for sign, limit in ((1.0, upper), (-1.0, -lower)):
+        if not np.isfinite(limit):
+            continue
+        cost = np.zeros(form.size + form.count)
+        cost[: form.size] = sign * row
+        best = form.best_vertex(cost)
+        reached = sum(rational(float(sign * row[a]), SLIPS) * x for a, x in best.shares.items())
+        if reached > rational(limit, SLIPS):
+            return False
+    return True
 
 
 def _conflict(problem: Problem) -> InfeasibleError:

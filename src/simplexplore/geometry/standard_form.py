@@ -40,6 +40,10 @@ SLIPS = 4
 DOUBT = 1e-9
 
 
+# A limit is needed beyond doubt if an arm could go so far beyond it.
+BEYOND = 1e-5
+
+
 @dataclass(frozen=True)
 class Vertex:
     """An extreme point of F, exactly.
@@ -112,6 +116,7 @@ class StandardForm:
         sides = _sides(problem)
         self.owner = [side.owner for side in sides]
         self.count = len(sides)
+        self._arm = np.array([side.arm for side in sides])
         self.has_slack = np.array([side.has_slack for side in sides])
         self.general = np.array([i for i, side in enumerate(sides) if side.arm < 0])
         self._place = np.full(self.count, -1)
@@ -460,6 +465,45 @@ class StandardForm:
                 cost[a] += cost[self.size + i] * (-1 if self._caps[i] else 1)
                 cost[self.size + i] = 0.0
         return cost
+
+    def needs_limit(self, constraint: int) -> bool:
+        """Whether F is larger without a limit on a single arm; False where floats leave doubt.
+
+        The arm is moved up to the limit and `BEYOND` farther, if the others let it.
+        """
+        sides = [i for i, owner in enumerate(self.owner) if owner == constraint]
+        i, a = sides[0], int(self._arm[sides[0]])
+        if len(sides) > 1 or a < 0 or self.fixed[a] or not self.has_slack[i]:
+            return False
+        up, low, high = bool(self._caps[i]), float(self.low[a]), float(self.high[a])
+        rivals = [j for tight in self._tight_at[a].values() for j in tight if self._caps[j] == up]
+        if len(rivals) > 1 or self.start is None or not (high < 1 if up else low > BEYOND):
+            return False
+        tableau = self.tableau(self.start)
+        tableau.turned[:] = False  # each column is looked at from where it rests
+        n = int(np.searchsorted(self.columns, a))
+        cost = np.zeros(len(self.columns))
+        cost[n] = 1.0
+        ahead = 0.0  # where it rests, the limit is so far
+        if n in tableau.basis:
+            ahead = min(high, 1.0) - low
+            if not up:
+                tableau.width[n] = ahead
+                tableau.turn(n)
+                tableau.turned[n] = False
+        elif (a in self.start.capped) == up:
+            tableau.body[:, n] = -tableau.body[:, n]
+        else:
+            ahead = high - low
+        tableau.width[n] = ahead + BEYOND
+        try:
+            tableau.maximise(cost, np.ones(len(cost), dtype=bool))
+        except NotConvergedError:
+            return False
+        moved = tableau.values[tableau.basis.index(n)] if n in tableau.basis else 0.0
+        if tableau.turned[n]:
+            moved = tableau.width[n] - moved
+        return bool(moved > ahead + BEYOND / 2)
 
     def _is_optimal(self, vertex: Vertex, cost: Array) -> bool:
         """Whether no nonbasic variable improves the cost, exactly."""
