@@ -11,7 +11,7 @@ from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
 
 TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
-AWKWARD = list(range(9))
+AWKWARD = list(range(14))
 
 
 def paper(name, scenario="end-of-time"):
@@ -29,7 +29,7 @@ def paper(name, scenario="end-of-time"):
 
 
 def awkward(seed, scenario, family="gaussian"):
-    """Random rows through one policy: degenerate vertices, an equality, a forced arm."""
+    """Random rows through one policy: degenerate vertices, an equality, a forced arm, limits."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(4, 8))
     point = rng.integers(1, 4, size).astype(float)
@@ -55,6 +55,12 @@ def awkward(seed, scenario, family="gaussian"):
         row[0], row[1] = 1.0, 0.0
         total = float(row @ point)
         constraints.append(sx.Constraint("fixed", row.tolist(), total, total))
+    if seed >= 9:  # limits on single arms as well, one of them an equality
+        for a, x in enumerate(point[: size - forced].tolist()):
+            low = x * rng.choice([0.0, 0.5, 0.9])
+            high = x + rng.choice([0.02, 0.1, 1.0])
+            limits = (x, x) if a == 1 else (low or -math.inf, high)
+            constraints.append(sx.Constraint(f"limit{a}", np.eye(size)[a].tolist(), *limits))
     means = rng.uniform(0.2, 0.8, size)
     rewards = {"gaussian": Gaussian(0.5), "bernoulli": Bernoulli(), "poisson": Poisson()}[family]
     return Problem(size, constraints, rewards, means=means, scenario=scenario)

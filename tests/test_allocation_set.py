@@ -50,7 +50,12 @@ def test_points_lie_inside_and_start_prices_every_arm_alike(system, scenario):
         assert (w >= 0).all()
         assert allowed.equal @ w == pytest.approx(allowed.total)
         assert (allowed.room(w) >= -1e-12).all()
+        assert (w >= allowed.floor - 1e-12).all()
+        assert (w <= allowed.cap + 1e-12).all()
     prices = np.vstack([allowed.above, allowed.equal]).T @ allowed.start
+    assert prices[allowed.in_play & (allowed.floor < allowed.cap)] == pytest.approx(1.0)
+    rows = allowed.as_rows()
+    prices = np.vstack([rows.above, rows.equal]).T @ rows.start
     assert prices[allowed.in_play] == pytest.approx(1.0)
     assert (allowed.costs == 1.0).all()
 

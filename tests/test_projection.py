@@ -6,7 +6,7 @@ import pytest
 from engines import engine_for
 from instances import AWKWARD, awkward
 from simplexplore.kernels.projection import project_within_rows
-from twins import project
+from twins import all_rows, project
 
 
 @pytest.mark.parametrize("seed", AWKWARD)
@@ -32,14 +32,13 @@ def test_projection_is_the_closest_point(seed):
         # Whatever comes, the point is in the set.
         assert w.min() >= 0
         assert (w[~allowed] == 0).all()
-        assert (setting.above @ w - setting.limit).max(initial=0) <= 1e-9
-        assert setting.equal @ w == pytest.approx(setting.total, abs=1e-9)
+        above, limit, equal, total = all_rows(setting)
+        assert (above @ w - limit).max(initial=0) <= 1e-9
+        assert equal @ w == pytest.approx(total, abs=1e-9)
         assert done or wild
         converged += done
         if done:
-            other = project(
-                y, loose, setting.above, setting.limit, setting.equal, setting.total, allowed
-            )
+            other = project(y, loose, *all_rows(setting), allowed)
             ours, theirs = ((((x - y) ** 2 / loose)[allowed]).sum() for x in (w, other))
             assert ours <= theirs * (1 + 1e-7) + 1e-9
     assert converged >= 50

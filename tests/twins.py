@@ -224,15 +224,32 @@ def solve_lifted(matrix, right):
     return x
 
 
+def all_rows(setting):
+    """(above, limit, equal, total) with floors and caps of single arms as rows."""
+    unit, inside = np.eye(setting.size), setting.inside > 0
+    fixed = np.flatnonzero((setting.floor == setting.cap) & inside)
+    room = setting.floor < setting.cap
+    capped = np.flatnonzero(room & np.isfinite(setting.cap))
+    floored = np.flatnonzero(room & (setting.floor > 0))
+    return (
+        np.vstack([setting.above, unit[capped], -unit[floored]]),
+        np.concatenate([setting.limit, setting.cap[capped], -setting.floor[floored]]),
+        np.vstack([setting.equal, unit[fixed]]),
+        np.concatenate([setting.total, setting.floor[fixed]]),
+    )
+
+
 class Rows:
     """The allocation set {above w <= limit, equal w = total, w >= 0} and answers within it."""
 
     def __init__(self, setting):
-        self.above, self.limit = setting.above, setting.limit
-        self.equal, self.total = setting.equal, setting.total
+        self.above, self.limit, self.equal, self.total = all_rows(setting)
         self.matrix = np.vstack([self.above, self.equal])
         self.bound = np.concatenate([self.limit, self.total])
-        self.inside, self.deep, self.start = setting.inside, setting.deep, setting.start
+        self.inside, self.deep = setting.inside, setting.deep
+        seen = self.equal[:, self.inside > 0].T
+        prices = np.linalg.lstsq(seen, np.ones(len(seen)), rcond=None)[0]
+        self.start = np.concatenate([np.zeros(len(self.limit)), prices])
         self.m = len(self.limit)
         self.x = np.zeros(len(self.bound))
 

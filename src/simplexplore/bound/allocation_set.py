@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,12 +17,15 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class AllocationSet:
-    """Pi = {w >= 0 : A w <= b, E w = f}; rows range over all arms.
+    """Pi = {w >= 0 : A w <= b, E w = f, floor <= w <= cap}; rows range over all arms.
 
     Attributes
     ----------
     above, limit, equal, total
-        A, b, E and f. The equalities are independent on `arms` and fix their total.
+        A, b, E and f. The equalities are independent on `arms` that have room between floor
+        and cap, and fix the total of these.
+    floor, cap : (K,) arrays
+        Limits on single arms; a cap of inf where there is none.
     arms : (K,) array of bool
         Arms that may be positive in Pi.
     in_play : (K,) array of bool
@@ -40,6 +43,8 @@ class AllocationSet:
     limit: Array
     equal: Array
     total: Array
+    floor: Array
+    cap: Array
     arms: Mask
     in_play: Mask
     costs: Array
@@ -60,6 +65,8 @@ class AllocationSet:
             limit=np.zeros(0),
             equal=np.ones((1, size)),
             total=np.ones(1),
+            floor=np.zeros(size),
+            cap=np.full(size, np.inf),
             arms=np.ones(size, dtype=bool),
             in_play=in_play,
             costs=np.ones(size),
@@ -72,12 +79,15 @@ class AllocationSet:
         """Allocations that are feasible policies."""
         above, limit = polytope.inequalities()
         equal, total = polytope.equalities()
+        floor, cap = polytope.limits()
         in_play = _in_play(polytope)
         return cls(
             above=above,
             limit=limit,
             equal=equal,
             total=total,
+            floor=floor,
+            cap=cap,
             arms=in_play,
             in_play=in_play,
             costs=np.ones(polytope.size),
@@ -93,23 +103,52 @@ class AllocationSet:
     @cached_property
     def start(self) -> Array:
         """Multipliers of all rows, above then equal, that give every arm in play the price 1."""
-        seen = self.equal[:, self.in_play].T
+        seen = self.equal[:, self.in_play & (self.floor < self.cap)].T
         equal = np.linalg.lstsq(seen, np.ones(len(seen)), rcond=None)[0]
         return np.concatenate([np.zeros(len(self.limit)), equal])
 
     @property
     def is_simplex(self) -> bool:
         """Whether nothing but the total restricts all arms."""
-        return len(self.limit) == 0 and len(self.total) == 1 and bool(self.arms.all())
+        unlimited = not self.floor.any() and bool(np.isinf(self.cap).all())
+        return unlimited and len(self.limit) == 0 and len(self.total) == 1 and bool(self.arms.all())
 
     @property
     def width(self) -> float:
         """How far `deep` keeps from every inequality."""
         return float(min(self.room(self.deep).min(initial=1.0), self.deep[self.arms].min()))
 
+    def as_rows(self) -> AllocationSet:
+        """The same set, its floors and caps written as rows."""
+        size = len(self.floor)
+        fixed = np.flatnonzero((self.floor == self.cap) & self.in_play)
+        capped, floored = self._capped, self._floored
+        unit = np.eye(size)
+        return replace(
+            self,
+            above=np.vstack([self.above, unit[capped], -unit[floored]]),
+            limit=np.concatenate([self.limit, self.cap[capped], -self.floor[floored]]),
+            equal=np.vstack([self.equal, unit[fixed]]),
+            total=np.concatenate([self.total, self.floor[fixed]]),
+            floor=np.zeros(size),
+            cap=np.full(size, np.inf),
+        )
+
     def room(self, w: Array) -> Array:
-        """What is left of each limit."""
-        return np.asarray(self.limit - self.above @ w)
+        """What is left of each row, cap and floor of arms that are not fixed."""
+        capped, floored = self._capped, self._floored
+        of_rows = self.limit - self.above @ w
+        return np.concatenate(
+            [of_rows, self.cap[capped] - w[capped], w[floored] - self.floor[floored]]
+        )
+
+    @property
+    def _capped(self) -> Indices:
+        return np.flatnonzero((self.floor < self.cap) & (self.cap < np.inf))
+
+    @property
+    def _floored(self) -> Indices:
+        return np.flatnonzero((self.floor < self.cap) & (self.floor > 0))
 
     def holds_strictly(self, w: Array) -> bool:
         """Whether all inequalities hold strictly at an allocation."""
@@ -122,7 +161,7 @@ class AllocationSet:
         weighted = equal * w[self.free]
         shift = np.linalg.solve(weighted @ equal.T, self.total - self.equal @ w)
         w[self.free] *= 1.0 + equal.T @ shift
-        excess = self.above @ w - self.limit
+        excess = -self.room(w)
         broken = excess > 0
         room = self.room(self.deep)[broken]
         lean = float((excess[broken] / (excess[broken] + room)).max(initial=0.0))

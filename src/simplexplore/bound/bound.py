@@ -89,7 +89,7 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
     gaps = edges.gaps(mu)
     tied = polytope.tied_vertices(vertex, mu) if (gaps == 0).any() else []
     kl = binary_kl(delta)
-    allowed = {name: AllocationSet.of(polytope, name) for name in SCENARIOS}
+    allowed = {name: AllocationSet.of(polytope, name).as_rows() for name in SCENARIOS}
     scenarios: dict[str, ScenarioBound]
     if problem.epsilon and len(edges):
         known, complete = best_vertices(polytope, mu)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .allocation_set import AllocationSet
 from .information import Information
-from .newton_system import State, System, Weights
+from .newton_system import Rows, State, System, Weights
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -114,9 +114,10 @@ class Newton:
         place[self.free] = np.arange(self.size)
         place = place[information.index[program.edges]]
         self.moves = information.used[program.edges] & (place >= 0)
-        self.above = self.allowed.above[:, self.free]
         self.equal = self.allowed.equal[:, self.free]
-        self.system = System(np.where(self.moves, place, 0), self.moves, self.above, self.equal)
+        above = self.allowed.above[:, self.free]
+        self.system = System(np.where(self.moves, place, 0), self.moves, above, self.equal)
+        self.above, self.all_above = self.system.above, Rows(self.allowed.above)
         self.count = len(program.edges) + len(self.allowed.limit) + self.size
 
     # ------------------------------------------------------------------ starting points
@@ -147,7 +148,7 @@ class Newton:
         l = float(y @ s) / len(s) / r  # noqa: E741
         pull = self.pull(state, y)
         z = np.full(self.size, 0.1 * float(pull @ w[free]))
-        n = np.linalg.lstsq(self.equal.T, pull + z - self.above.T @ l, rcond=None)[0]
+        n = np.linalg.lstsq(self.equal.T, pull + z - self.above.transposed(l), rcond=None)[0]
         return Point(w, t, s, r, y, l, z, np.asarray(n, dtype=float), unit), state
 
     def cold_start(self, inside: Array, far: float) -> tuple[Point, State]:
@@ -205,10 +206,10 @@ class Newton:
 
     def residuals(self, point: Point, state: State) -> Residuals:
         allowed, w = self.allowed, point.w[self.free]
-        price = self.above.T @ point.l + self.equal.T @ point.n
+        price = self.above.transposed(point.l) + self.equal.T @ point.n
         return Residuals(
             edges=state.time + point.s - point.t,
-            rows=allowed.above @ point.w + point.r - allowed.limit,
+            rows=self.all_above @ point.w + point.r - allowed.limit,
             equal=allowed.equal @ point.w - allowed.total,
             slope=(price - point.z - self.pull(state, point.y)) * w,
             weights=1.0 - float(point.y.sum()),
@@ -269,7 +270,7 @@ class Newton:
         pull_edges = (edges + point.y * (off.edges - point.s)) / point.s
         pull_rows = (rows + point.l * (off.rows - point.r)) / point.r
         pull_arms = arms / w - point.z
-        arms_alone = pull_arms - self.above.T @ pull_rows - off.slope / w
+        arms_alone = pull_arms - self.above.transposed(pull_rows) - off.slope / w
         step = self.system.solve(pull_edges, arms_alone, -off.weights, -off.equal)
         return Point(
             w=step.arms,

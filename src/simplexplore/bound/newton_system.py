@@ -69,6 +69,40 @@ class Step:
     equal: Array
 
 
+class Rows:
+    """A matrix many of whose rows may touch one arm only: they are a number each."""
+
+    def __init__(self, matrix: Array) -> None:
+        self.shape = matrix.shape
+        used = np.count_nonzero(matrix, axis=1)
+        self.couples = used > 1
+        self.several, self.single = np.flatnonzero(used != 1), np.flatnonzero(used == 1)
+        self.dense = matrix[self.several]
+        self.arm = np.nonzero(matrix[self.single])[1]
+        self.coefficient = matrix[self.single, self.arm]
+
+    def __matmul__(self, x: Array) -> Array:
+        if not len(self.single):
+            return np.asarray(self.dense @ x)
+        use = np.empty(self.shape[0])
+        use[self.several], use[self.single] = self.dense @ x, self.coefficient * x[self.arm]
+        return use
+
+    def transposed(self, multipliers: Array) -> Array:
+        """The transposed matrix times a vector."""
+        price = self.dense.T @ multipliers[self.several]
+        if len(self.single):
+            price += self._by_arm(self.coefficient * multipliers[self.single])
+        return np.asarray(price)
+
+    def diagonal(self, weights: Array) -> Array:
+        """What rows of one arm add to the diagonal of (transposed rows) weights (rows)."""
+        return self._by_arm(self.coefficient**2 * weights[self.single])
+
+    def _by_arm(self, values: Array) -> Array:
+        return np.bincount(self.arm, values, minlength=self.shape[1]).astype(float)
+
+
 class System:
     """The equations of one program.
 
@@ -82,7 +116,8 @@ class System:
     """
 
     def __init__(self, place: Indices, moves: Mask, above: Array, equal: Array) -> None:
-        self._place, self._above, self._equal = place, above, equal
+        self._place, self._equal = place, equal
+        self.above = rows = Rows(above)
         self._size = size = above.shape[1]
         # Of two arms that meet, the one with fewer edges may be alone.
         rank = np.empty(size, dtype=np.int64)
@@ -90,12 +125,13 @@ class System:
         ranks = np.where(moves, rank[place], size)
         meets_lower = moves & (ranks > ranks.min(axis=1, keepdims=True))
         lone = np.setdiff1d(np.arange(size), place[meets_lower])
-        coupling = np.count_nonzero(above, axis=1) > 1
+        coupling = rows.couples
         if len(lone) - np.count_nonzero(coupling) < WORTHWHILE:
             lone, coupling = lone[:0], np.zeros_like(coupling)
         self._lone, self._shared = lone, np.setdiff1d(np.arange(size), lone)
-        self._coupled, self._apart = np.flatnonzero(coupling), np.flatnonzero(~coupling)
-        self._coupled_rows, self._apart_rows = above[self._coupled], above[self._apart]
+        self._coupled, self._coupled_rows = np.flatnonzero(coupling), above[coupling]
+        apart = ~coupling[rows.several]
+        self._apart, self._apart_rows = rows.several[apart], rows.dense[apart]
         # Arms of the other kind come after the last.
         self._as_shared = np.full(size, len(self._shared))
         self._as_shared[self._shared] = np.arange(len(self._shared))
@@ -128,8 +164,9 @@ class System:
         apart, held = self._apart_rows, weights.rows[self._apart]
         within += apart[:, shared].T @ (held[:, None] * apart[:, shared])
         own += held @ apart[:, lone] ** 2
-        within[np.diag_indices(len(shared))] += weights.arms[shared]
-        own += weights.arms[lone]
+        arms = weights.arms + self.above.diagonal(weights.rows)
+        within[np.diag_indices(len(shared))] += arms[shared]
+        own += arms[lone]
         coupled = np.sqrt(weights.rows[self._coupled])[:, None] * self._coupled_rows
         border = np.vstack([self.pull(state, weights.stiff), self._equal, coupled]) * w
         count, total = len(shared), len(shared) + len(border)
@@ -186,7 +223,7 @@ class System:
         solved = self._corrected(right) if len(self._lone) else self._solved(right)
         change, dt, end = self._w * solved[:size], float(solved[size]), size + 1 + len(equal)
         times = -(self._state.gradient * change[self._place]).sum(axis=1)
-        use = self._above @ change
+        use = self.above @ change
         # Where rows bind, the product would magnify errors of a step that hardly moves them.
         rows = weights.rows * use
         rows[self._coupled] = np.sqrt(weights.rows[self._coupled]) * solved[end:]
@@ -240,7 +277,8 @@ class System:
         forces -= (weights.edges * state.bend_scale * bent)[:, None] * state.bend
         forces += weights.edges[:, None] * state.curvature * entries
         apart, held, coupled = self._apart_rows, weights.rows[self._apart], self._scaled_rows
-        total = self._sum_over_edges(forces) + weights.arms * arms
+        total = self._sum_over_edges(forces)
+        total += (weights.arms + self.above.diagonal(weights.rows)) * arms
         total += apart.T @ (held * (apart @ arms)) + self._equal.T @ equal + coupled.T @ rows
         return np.concatenate(
             [w * total, [pushed.sum()], self._equal @ arms, coupled @ arms - rows]

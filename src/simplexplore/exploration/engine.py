@@ -216,7 +216,8 @@ class Engine:
                 "nonnegative and sum to 1."
             )
         above, equal = setting.above @ w - setting.limit, setting.equal @ w - setting.total
-        if max(above.max(initial=0.0), np.abs(equal).max()) > _OFF:
+        beyond = max((w - setting.cap).max(), (setting.floor - w).max())
+        if max(above.max(initial=0.0), np.abs(equal).max(initial=0.0), beyond) > _OFF:
             raise SettingError(
                 f"{sampler.file.name} left the allocation {shares} in run.w, which does not "
                 "satisfy the constraints; project_within_rows finds the closest one that does."

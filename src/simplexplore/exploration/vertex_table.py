@@ -23,8 +23,14 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 # Polytopes with more vertices than this, divided by arms, are counted by a formula: finding
-# a vertex takes milliseconds and grows with the arms.
+# a vertex takes milliseconds and grows with the arms. Degenerate vertices have more edges.
 MAX_COUNTED = 20_000
+MAX_EDGES = 2 * MAX_COUNTED
+
+# With limits on single arms vertices are many, and a formula that does not look at them is
+# close: they are listed if they have fewer edges than this, or so many if the formula is large.
+FEW_EDGES = 1_000
+MORE_EDGES = 5_000
 
 # Bytes of a table.
 MOST_BYTES = 2**31
@@ -86,12 +92,14 @@ class VertexTable:
         right = [best, *self.polytope.tied_vertices(best, means)]
         return {self._number[v.zero] for v in right if v.zero in self._number}
 
-    def explore(self, limit: int | None = None) -> bool:
-        """Add all vertices; False if there are more than the limit."""
+    def explore(self, limit: int | None = None, edges: int = MAX_EDGES) -> bool:
+        """Add all vertices; False if they, or their edges, are more than the limits."""
         limit = MAX_COUNTED // self.polytope.size if limit is None else limit
+        if self.polytope.dimension >= limit:  # there are more vertices than dimensions
+            return False
         edge = 0
         while edge < self._buffers.edges:
-            if len(self.vertices) > limit:
+            if len(self.vertices) > limit or self._buffers.edges > edges:
                 return False
             self.follow(edge)
             edge += 1
@@ -101,20 +109,30 @@ class VertexTable:
         """log M for the union bound (docs/theory/stopping.md), and whether it was counted.
 
         M = min(number of supports of edges, number of vertices - 1). Where vertices are too
-        many to count, each has at most j + 1 positive arms when j rows are tight.
+        many to count, each has at most j + 1 positive arms when j rows are tight. Where single
+        arms have limits, the supports are counted instead: the arms of an edge are at most one
+        more than the rows.
         """
-        if self.explore():
+        rows = len(self.polytope.form.rows)
+        arms = int((self.polytope.form.columns < self.polytope.size).sum())
+        limited = self.polytope.is_limited
+        if limited:
+            terms = [_log_binomial(arms, j) for j in range(2, rows + 2)]
+            large = np.logaddexp.reduce(terms) > math.log(MAX_COUNTED)
+            edges = MORE_EDGES if large else FEW_EDGES
+        else:
+            terms = [  # the total is always tight
+                _log_binomial(rows - 1, j) + _log_binomial(arms, j + 1)
+                for j in range(min(rows - 1, arms) + 1)
+            ]
+            edges = MAX_EDGES
+        if self.explore(edges=edges):
             supports = {
                 frozenset(int(a) for a in edges.index[e][edges.value[e] != 0])
                 for edges in self._edges
                 for e in range(len(edges))
             }
             return math.log(max(1, min(len(supports), len(self.vertices) - 1))), True
-        rows = len(self.polytope.form.rows) - 1  # the total is always tight
-        arms = self.polytope.size - len(self.polytope.forced_arms)
-        terms = [
-            _log_binomial(rows, j) + _log_binomial(arms, j + 1) for j in range(min(rows, arms) + 1)
-        ]
         return float(np.logaddexp.reduce(terms)), False
 
     def arrays(self) -> Table:

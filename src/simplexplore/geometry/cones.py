@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 from simplexplore.errors import TooLargeError
 
-# More rays than this at one vertex would fill memory before it helped anybody.
+# More rays than this at one vertex would fill memory before it helped anybody, and more steps
+# (pairs of rays, and rays looked at for a pair) would take longer than some seconds.
 MAX_RAYS = 1_000_000
+MAX_STEPS = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ def extreme_rays(size: int, rows: Sequence[Sequence[int]]) -> list[Ray]:
     [{0: 1}, {0: 1, 1: 1}]
     """
     rays = [Ray({column: 1}, 1 << column) for column in range(size)]
+    steps = 0
     for number, row in enumerate(rows):
         heights = [sum(row[c] * x for c, x in ray.entries.items()) for ray in rays]
         bit = 1 << (size + number)
@@ -54,21 +57,33 @@ def extreme_rays(size: int, rows: Sequence[Sequence[int]]) -> list[Ray]:
         below = [(ray, -h) for ray, h in zip(rays, heights, strict=True) if h < 0]
         kept = [ray for ray, _ in above]
         kept += [ray for ray, h in zip(rays, heights, strict=True) if h == 0]
-        if below:
-            # In a simplicial cone every pair of rays spans a face: no test is needed.
-            face = None if number == 0 else _FaceTest(rays)
-            for high, h_high in above:
-                for low, h_low in below:
-                    if face is not None and not face.spanned_by(high.signature & ~bit, low):
+        # In a simplicial cone every pair of rays spans a face: no test is needed.
+        face = _FaceTest(rays) if below and number else None
+        for high, h_high in above:
+            steps += len(below)
+            for low, h_low in below:
+                if face is not None:
+                    union = (high.signature & ~bit) | low.signature
+                    # All but two dimensions are held by what is zero on both.
+                    if union.bit_count() > number + 2:
                         continue
-                    kept.append(_combine(high, h_low, low, h_high, bit))
-                    if len(kept) > MAX_RAYS:
-                        raise TooLargeError(
-                            f"a degenerate vertex has more than {MAX_RAYS:,} edges; "
-                            "drop constraints that repeat each other, or move one bound slightly."
-                        )
+                    if not face.spanned_by(high.signature & ~bit, low):
+                        continue
+                kept.append(_combine(high, h_low, low, h_high, bit))
+            if len(kept) > MAX_RAYS or steps + (face.steps if face else 0) > MAX_STEPS:
+                raise _too_large(size, len(rows))
+        steps += face.steps if face else 0
         rays = kept
     return rays
+
+
+def _too_large(size: int, rows: int) -> TooLargeError:
+    return TooLargeError(
+        f"a vertex is degenerate: {size + rows} constraints bind there, where {size} would do, and "
+        f"it has more than {MAX_RAYS:,} edges or they take more than {MAX_STEPS:,} steps to find. "
+        "Drop constraints that repeat each other, or move some bounds slightly, so that fewer meet "
+        "in one point."
+    )
 
 
 class _FaceTest:
@@ -77,6 +92,7 @@ class _FaceTest:
     def __init__(self, rays: list[Ray]) -> None:
         # A ray inside the face has all its columns among theirs, its first one too.
         self.by_first_column: dict[int, list[int]] = defaultdict(list)
+        self.steps = 0
         for ray in rays:
             self.by_first_column[min(ray.entries)].append(ray.signature)
 
@@ -86,7 +102,9 @@ class _FaceTest:
         while columns:
             lowest = columns & -columns
             columns ^= lowest
-            for signature in self.by_first_column.get(lowest.bit_length() - 1, ()):
+            signatures = self.by_first_column.get(lowest.bit_length() - 1, ())
+            self.steps += len(signatures)
+            for signature in signatures:
                 if signature not in (one, other.signature) and signature & ~union == 0:
                     return False
         return True

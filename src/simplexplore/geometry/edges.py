@@ -66,28 +66,28 @@ def edges_at(form: StandardForm, vertex: Vertex) -> Edges:
     """All edge directions at a vertex.
 
     Nondegenerate: one per nonbasic variable. Degenerate: the extreme rays of the cone that
-    the basic variables at zero leave.
+    the basic variables at an end leave.
     """
     local = LocalTableau(form, vertex)
-    if not local.at_zero:
+    if not local.at_end:
         return _unit_edges(local)
-    rays = extreme_rays(len(local.nonbasic), local.exact_rows_at_zero())
+    rays = extreme_rays(len(local.nonbasic), local.exact_rows_at_end())
     return _ray_edges(local, [ray.entries for ray in rays])
 
 
 def _unit_edges(local: LocalTableau) -> Edges:
     """One edge per nonbasic variable."""
     size = local.form.size
-    change = -local.body_arms
+    change = -local.body_arms * local.away
     doubtful = np.abs(change) < DOUBT * local.magnitude
     for n in np.flatnonzero(doubtful.any(axis=0)):
         exact = local.exact_arms(int(local.nonbasic[n]))
         for r in np.flatnonzero(doubtful[:, n]):
-            change[r, n] = -float(exact[local.arms[r]])
+            change[r, n] = -float(exact[local.arms[r]]) * local.away[n]
     own = local.nonbasic < size
     arms = np.broadcast_to(np.array(local.arms, dtype=np.int64), (len(own), len(local.arms)))
     index = np.column_stack([np.where(own, local.nonbasic, 0), arms])
-    value = np.column_stack([own.astype(float), change.T])
+    value = np.column_stack([own * local.away.astype(float), change.T])
     return _pack(index, value, lambda e: _direction(local, {e: 1}))
 
 
@@ -104,10 +104,10 @@ def _ray_edges(local: LocalTableau, rays: Sequence[dict[int, int]]) -> Edges:
 
 
 def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:
-    """Change of every arm when nonbasic variables grow as the ray says."""
+    """Change of every arm when nonbasic variables leave their ends as the ray says."""
     direction: dict[int, Fraction] = {}
-    for n, rate in ray.items():
-        column = int(local.nonbasic[n])
+    for n, size in ray.items():
+        column, rate = int(local.nonbasic[n]), size * int(local.away[n])
         if column < local.form.size:
             direction[column] = direction.get(column, Fraction(0)) + rate
         for arm, entry in local.exact_arms(column).items():

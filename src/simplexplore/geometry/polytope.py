@@ -18,7 +18,7 @@ from simplexplore.problem.rational import rational
 
 from .edges import Edges, edges_at
 from .standard_form import DOUBT, SLIPS, StandardForm, Vertex
-from .tableau import Tableau
+from .tableau import Tableau, phase_one
 
 Array = npt.NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class Polytope:
         if self.form.start is None:
             raise _conflict(problem)
         self._forget_constant_variables()
-        self.dimension = len(self.form.columns) - len(self.form.start)
+        self.dimension = len(self.form.columns) - len(self.form.rows)
 
     def _forget_constant_variables(self) -> None:
         """Find variables that are zero all over F, by maximising the sum of suspects.
@@ -78,29 +78,27 @@ class Polytope:
         """
         form = self.form
         assert form.start is not None
-        self.forced_arms: tuple[int, ...] = ()
-        self.implied_equalities: tuple[str, ...] = ()
-        if self._depth()[0] > DOUBT:
-            return
-        suspects = form.live.copy()
-        vertex = form.vertex(form.start)
-        proven = False
-        while True:
-            at_zero = np.zeros_like(suspects)
-            at_zero[list(vertex.zero)] = True
-            if proven and not (suspects & ~at_zero).any():
-                break
-            # Only the last of these programs, which frees nobody, needs a proof.
-            proven = not (suspects & ~at_zero).any()
-            suspects &= at_zero
-            if not suspects.any():
-                break
-            vertex = form.best_vertex(suspects.astype(float), vertex, proven=proven)
-        self.forced_arms = tuple(int(a) for a in np.flatnonzero(suspects[: self.size]))
-        owners = [form.owner[i] for i in np.flatnonzero(suspects[self.size :])]
+        if len(form.columns) == len(form.rows) or self._depth()[0] <= DOUBT:
+            suspects = form.live.copy()
+            vertex = form.start
+            proven = False
+            while True:
+                at_zero = np.zeros_like(suspects)
+                at_zero[list(vertex.zero)] = True
+                if proven and not (suspects & ~at_zero).any():
+                    break
+                # Only the last of these programs, which frees nobody, needs a proof.
+                proven = not (suspects & ~at_zero).any()
+                suspects &= at_zero
+                if not suspects.any():
+                    break
+                vertex = form.best_vertex(form.cost_of(suspects), vertex, proven=proven)
+            if suspects.any():
+                form.forget(suspects)
+        constant = ~form.live & np.append(np.ones(self.size, dtype=bool), form.has_slack)
+        self.forced_arms = tuple(np.flatnonzero(constant[: self.size]).tolist())
+        owners = [form.owner[i] for i in np.flatnonzero(constant[self.size :])]
         self.implied_equalities = tuple(dict.fromkeys(self.problem.names[k] for k in owners))
-        if suspects.any():
-            form.forget(suspects)
 
     # ------------------------------------------------------------------ vertices and edges
 
@@ -123,13 +121,16 @@ class Polytope:
         form = self.form
         used = edges.value[e] != 0
         index, value = edges.index[e, used], edges.value[e, used]
-        falling = value < 0
-        change = form.matrix[:, index] @ value
-        tightening = form.has_slack & (change > DOUBT)
-        tightening[[c - self.size for c in vertex.zero if c >= self.size]] = False
-        slack = form.bound - form.matrix[:, : self.size] @ vertex.policy
+        falling, rising = value < 0, value > 0
+        room = (form.high - vertex.policy)[index[rising]] / value[rising]
+        change = form.matrix(form.general, index) @ value
+        tightening = form.has_slack[form.general] & (change > DOUBT)
+        tightening &= [self.size + i not in vertex.zero for i in form.general.tolist()]
+        arms = np.arange(self.size)
+        slack = form.bound(form.general) - form.matrix(form.general, arms) @ vertex.policy
         step = min(
-            (vertex.policy[index[falling]] / -value[falling]).min(),
+            ((vertex.policy - form.low)[index[falling]] / -value[falling]).min(),
+            room.min(initial=np.inf),
             (slack[tightening] / change[tightening]).min(initial=np.inf),
         )
         policy = vertex.policy.copy()
@@ -140,26 +141,29 @@ class Polytope:
 
     def canonical(self, vertex: Vertex) -> Vertex:
         """The same vertex with a basis, and so an order of edges, that depends on it alone."""
-        positive = [c for c in self.form.columns if int(c) not in vertex.zero]
-        return self.form.vertex(self.form.basis_of(positive))
+        slacks = [c for c in self.form.columns.tolist() if c >= self.size and c not in vertex.zero]
+        return self.form.canonical(vertex.shares, slacks)
 
     def adjacent(self, vertex: Vertex, edges: Edges, e: int) -> Vertex:
         """The adjacent vertex that edge `e` leads to, exactly and canonically."""
         form, direction = self.form, edges.exact(e)
-        step = min(-vertex.shares[a] / x for a, x in direction.items() if x < 0)
+        arms = {a: vertex.shares.get(a, Fraction(0)) for a in direction}
+        step = min((form.floor[a] - arms[a]) / x for a, x in direction.items() if x < 0)
+        for a, x in direction.items():
+            cap = form.cap[a]
+            if x > 0 and cap is not None:
+                step = min(step, (cap - arms[a]) / x)
         slacks = {}
         for i in form.rows.tolist():
             if not form.live[self.size + i]:
                 continue
-            change = sum((form.entry(i, a) * x for a, x in direction.items()), Fraction(0))
-            used = sum((form.entry(i, a) * x for a, x in vertex.shares.items()), Fraction(0))
-            slacks[i] = (form.exact_bound[i] - used, change)
+            change = form.used(i, direction)
+            slacks[i] = (form.exact_bound(i) - form.used(i, vertex.shares), change)
             if change > 0:
                 step = min(step, slacks[i][0] / change)
-        arms = {**dict.fromkeys(direction, Fraction(0)), **vertex.shares}
-        positive = [a for a, x in arms.items() if x + step * direction.get(a, 0) > 0]
-        positive += [self.size + i for i, (room, change) in slacks.items() if room > step * change]
-        return form.vertex(form.basis_of(positive))
+        shares = vertex.shares | {a: x + step * direction[a] for a, x in arms.items()}
+        positive = [self.size + i for i, (room, change) in slacks.items() if room > step * change]
+        return form.canonical(shares, positive)
 
     def ranked_vertices(self, means: npt.ArrayLike) -> Iterator[tuple[Vertex, int]]:
         """All vertices, the most rewarding first, each with how many have been met by then.
@@ -219,35 +223,38 @@ class Polytope:
         problem = self.problem
         kept = list(problem.constraints)
         dropped = []
-        for constraint in reversed(problem.constraints):
-            rest = [other for other in kept if other is not constraint]
-            without = Polytope(problem.replace(constraints=rest))
-            if without._implies(constraint.coefficients, constraint.lower, constraint.upper):
-                kept = rest
+        form = StandardForm(problem)
+        for k in reversed(range(len(kept))):
+            if form.needs_limit(k):
+                continue
+            constraint = kept[k]
+            rest = StandardForm(problem.replace(constraints=kept[:k] + kept[k + 1 :]))
+            if _implies(rest, constraint.coefficients, constraint.lower, constraint.upper):
+                del kept[k]
+                form = rest
                 dropped.append(constraint.name)
         return tuple(reversed(dropped))
 
-    def _implies(self, row: Array, lower: float, upper: float) -> bool:
-        for sign, limit in ((1.0, upper), (-1.0, -lower)):
-            if not np.isfinite(limit):
-                continue
-            best = self.optimal_vertex(sign * row)
-            reached = sum(rational(float(sign * row[a]), SLIPS) * x for a, x in best.shares.items())
-            if reached > rational(limit, SLIPS):
-                return False
-        return True
-
     def inequalities(self) -> tuple[Array, Array]:
-        """(A, b) with A pi <= b: those that do not always bind, scaled to largest entry 1."""
-        form = self.form
-        rows = [i for i in form.rows if form.live[self.size + i]]
-        return form.matrix[rows, : self.size], form.bound[rows]
+        """(A, b) with A pi <= b: rows that do not always bind, scaled to largest entry 1."""
+        return self._rows([i for i in self.form.rows if self.form.live[self.size + i]])
 
     def equalities(self) -> tuple[Array, Array]:
         """(A, b) with A pi = b all over F: independent rows, scaled to largest entry 1."""
+        return self._rows([i for i in self.form.rows if not self.form.live[self.size + i]])
+
+    def _rows(self, rows: Sequence[int]) -> tuple[Array, Array]:
+        return self.form.matrix(rows, np.arange(self.size)), self.form.bound(rows)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether an arm that varies has a floor or a cap of its own."""
         form = self.form
-        rows = [i for i in form.rows if not form.live[self.size + i]]
-        return form.matrix[rows, : self.size], form.bound[rows]
+        return bool(((form.low > 0) | np.isfinite(form.high))[~form.fixed].any())
+
+    def limits(self) -> tuple[Array, Array]:
+        """(floor, cap) with floor <= pi <= cap; a cap of inf where there is none."""
+        return self.form.low, self.form.high
 
     # ------------------------------------------------------------------ interior points
 
@@ -255,7 +262,7 @@ class Polytope:
         """A feasible policy whose least share is largest.
 
         With `slacks`, distances to the inequalities (in scaled rows) count as well, so the
-        policy lies strictly inside F. Arms forced to zero and inequalities that always
+        policy lies strictly inside F. Arms that never change and inequalities that always
         bind are left out.
         """
         _, policy = self._depth(slacks=slacks)
@@ -265,6 +272,8 @@ class Polytope:
         """Largest least value of the variables in play, and a policy that has it."""
         form = self.form
         assert form.start is not None
+        if form.low.any() or np.isfinite(form.high).any():
+            return self._depth_within_limits(slacks=slacks)
         columns = form.columns
         arms = columns < self.size
         tableau = form.tableau(form.start)
@@ -280,6 +289,60 @@ class Polytope:
         policy = np.zeros(self.size)
         policy[columns[arms]] = values[:-1][arms] + values[-1]
         return float(values[-1]), np.asarray(policy / policy.sum())
+
+    def _depth_within_limits(self, *, slacks: bool) -> tuple[float, Array]:
+        """The same where arms have floors or caps, which move with the depth.
+
+        A depth is possible if a point misses no row between the moved ends. By how much rows
+        are missed at least is convex in the depth, so Newton's method from above ends after
+        finitely many programs that are as small as the rows.
+        """
+        form = self.form
+        columns = form.columns
+        arms = columns < self.size
+        low, high = np.zeros(len(columns)), np.full(len(columns), np.inf)
+        low[arms], high[arms] = form.low[columns[arms]], form.high[columns[arms]]
+        matrix = form.matrix(form.rows, columns)
+        held = np.where(form.fixed, form.low, 0.0)
+        bound = form.bound(form.rows) - form.matrix(form.rows, np.arange(self.size)) @ held
+        moves = arms | slacks
+        depth = float(((high - low) / 2 if slacks else high)[moves].min(initial=1.0))
+        while True:
+            if slacks:
+                lower, upper, rise, fall = low + depth, high - depth, 1.0, -1.0
+            else:
+                lower, upper = np.where(arms, np.maximum(low, depth), 0.0), high
+                rise, fall = (arms & (low <= depth)).astype(float), 0.0
+            none = np.full(len(form.rows), -1)
+            tableau, missing = phase_one(matrix, bound - matrix @ lower, none, upper - lower)
+            turned = tableau.turned[: len(columns)]
+            if missing < 1e-15:
+                break
+            short = [r for r, c in enumerate(tableau.basis) if c >= len(columns)]
+            pace = np.where(turned, -fall, rise) @ -tableau.body[short, : len(columns)].sum(axis=0)
+            if not pace > 0 or depth - missing / pace >= depth:
+                break
+            depth -= missing / pace
+        values = np.zeros(tableau.body.shape[1])
+        values[tableau.basis] = np.maximum(tableau.values, 0.0)
+        value = np.where(turned, upper - values[: len(columns)], lower + values[: len(columns)])
+        policy = held.copy()
+        policy[columns[arms]] = value[arms]
+        return depth, np.asarray(policy / policy.sum())
+
+
+def _implies(form: StandardForm, row: Array, lower: float, upper: float) -> bool:
+    """Whether a constraint holds all over a set that it is no part of."""
+    for sign, limit in ((1.0, upper), (-1.0, -lower)):
+        if not np.isfinite(limit):
+            continue
+        cost = np.zeros(form.size + form.count)
+        cost[: form.size] = sign * row
+        best = form.best_vertex(cost)
+        reached = sum(rational(float(sign * row[a]), SLIPS) * x for a, x in best.shares.items())
+        if reached > rational(limit, SLIPS):
+            return False
+    return True
 
 
 def _conflict(problem: Problem) -> InfeasibleError:

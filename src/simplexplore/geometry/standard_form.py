@@ -1,15 +1,18 @@
 """Linear programs over the feasible policies, with exact answers.
 
-F = {pi >= 0 : sum pi = 1, lower <= A pi <= upper} in standard form: one slack variable per
-inequality, so that a vertex is a set of zero variables and a basis describes it. Floats
-propose a basis; whole-number arithmetic confirms it where floats are in doubt, and a
-simplex method in fractions takes over in the rare case that they were wrong.
+F = {floor <= pi <= cap : sum pi = 1, lower <= A pi <= upper} in standard form. Constraints on a
+single arm are floors and caps; every other inequality is a row with a slack variable. A vertex
+is a set of tight inequalities, and a basis describes it: as many variables as rows, all others
+at one of their ends. Floats propose a basis; whole-number arithmetic confirms it where floats
+are in doubt, and a simplex method in fractions takes over in the rare case that they were wrong.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -37,6 +40,10 @@ SLIPS = 4
 DOUBT = 1e-9
 
 
+# A limit is needed beyond doubt if an arm could go so far beyond it.
+BEYOND = 1e-5
+
+
 @dataclass(frozen=True)
 class Vertex:
     """An extreme point of F, exactly.
@@ -44,7 +51,7 @@ class Vertex:
     Attributes
     ----------
     zero : frozenset of int
-        Variables that are zero here: arm a is a, the slack of row i is K + i. Two
+        Variables that are zero here: arm a is a, the slack of inequality i is K + i. Two
         vertices are the same if and only if these sets are.
     policy : (K,) array
         The shares, each the float nearest to the exact value.
@@ -52,129 +59,183 @@ class Vertex:
         The exact positive shares.
     basis : tuple of int
         A set of basic variables that describes the vertex.
+    capped : frozenset of int
+        Arms outside the basis that are at their caps; other arms outside are at their floors.
     """
 
     zero: frozenset[int]
     policy: Array = field(compare=False)
     shares: dict[int, Fraction] = field(compare=False, repr=False)
     basis: tuple[int, ...] = field(compare=False, repr=False)
+    capped: frozenset[int] = field(compare=False, repr=False)
 
 
 class FloatsMisledError(Exception):
     """Whole-number arithmetic contradicts a basis that floats proposed. Never leaves the file."""
 
 
-class StandardForm:
-    """Rows, columns and exact numbers of {x >= 0 : M x = b}, x = (shares, slacks).
+@dataclass(frozen=True)
+class Side:
+    """One side of a constraint, ``sign * row <= bound``, or an equality.
 
-    Variable a < K is the share of arm a, variable K + i the slack of row i; row 0 is the
-    total. `live` marks the variables still in play and `rows` the rows that are
-    independent; `forget` shrinks both.
+    Attributes
+    ----------
+    owner : int
+        The constraint; -1 for the total.
+    arm : int
+        The arm that it limits, or -1 if it is a row.
+    """
+
+    owner: int
+    sign: float
+    bound: float
+    has_slack: bool
+    arm: int
+
+
+class StandardForm:
+    """Rows, ends and exact numbers of {floor <= x <= cap : M x = b}, x = (shares, slacks).
+
+    Sides of constraints are numbered in their order, the total is side 0. Variable a < K is the
+    share of arm a, variable K + i the slack of side i. `live` marks the variables that are not
+    zero all over F, `columns` those that a basis is made of, and `rows` the sides that are
+    independent rows; `forget` shrinks all of them.
 
     Attributes
     ----------
     owner : list of int
-        The constraint that each row came from; -1 for the total.
-    start : tuple of int or None
-        A feasible basis; None if nothing is feasible.
+        The constraint that each side came from; -1 for the total.
+    floor, cap : lists of Fraction
+        By arm; a cap that the total implies is None.
+    start : Vertex or None
+        A vertex; None if nothing is feasible.
     """
 
     def __init__(self, problem: Problem) -> None:
-        self.size = problem.size
-        self.owner, signs, bounds, has_slack = _standard_rows(problem)
-        self.count = len(self.owner)
-        self._user_rows = np.ones((self.count, self.size))
-        for i in range(1, self.count):
-            self._user_rows[i] = signs[i] * problem.matrix[self.owner[i]]
+        self.size = size = problem.size
+        sides = _sides(problem)
+        self.owner = [side.owner for side in sides]
+        self.count = len(sides)
+        self._arm = np.array([side.arm for side in sides])
+        self.has_slack = np.array([side.has_slack for side in sides])
+        self.general = np.array([i for i, side in enumerate(sides) if side.arm < 0])
+        self._place = np.full(self.count, -1)
+        self._place[self.general] = np.arange(len(self.general))
+        self._user_rows = np.ones((len(self.general), size))
+        for place, i in enumerate(self.general[1:], 1):
+            self._user_rows[place] = sides[i].sign * problem.matrix[sides[i].owner]
         scale = np.abs(self._user_rows).max(axis=1)
         scale[scale == 0] = 1.0
-        self.has_slack = np.array(has_slack)
-        self.matrix = np.hstack(
-            [self._user_rows / scale[:, None], np.diag(self.has_slack.astype(float))]
-        )
-        self.bound = np.array(bounds) / scale
-        self.rows = np.arange(self.count)
-        self.live = np.concatenate([np.ones(self.size, dtype=bool), self.has_slack])
+        self._matrix = self._user_rows / scale[:, None]
+        bounds = np.array([sides[i].bound for i in self.general])
+        self._bound = bounds / scale
         self._exact_scale = [rational(float(x), SLIPS) for x in scale]
-        self.exact_bound = [
-            rational(x, SLIPS) / y for x, y in zip(bounds, self._exact_scale, strict=True)
+        self._exact_bound = [
+            rational(float(x), SLIPS) / y for x, y in zip(bounds, self._exact_scale, strict=True)
         ]
         self._entries: dict[int, Fraction] = {}
         self._referee: Tableau | None = None
-        self.start = self._feasible_basis()
+        self.rows = self.general
+        self.live = np.concatenate([np.ones(size, dtype=bool), self.has_slack])
+        self._set_limits(problem, sides)
+        self.start = self._first_vertex()
+
+    def _set_limits(self, problem: Problem, sides: Sequence[Side]) -> None:
+        """Floors and caps, and which of their sides are tight at which share of an arm."""
+        self.floor = [Fraction(0)] * self.size
+        self.cap: list[Fraction | None] = [None] * self.size
+        self._tight_at: dict[int, dict[Fraction, list[int]]] = {}
+        self._caps = np.zeros(self.count, dtype=bool)
+        for i, side in enumerate(sides):
+            a = side.arm
+            if a < 0:
+                continue
+            coefficient = float(side.sign * problem.matrix[side.owner, a])
+            share = rational(side.bound, SLIPS) / rational(coefficient, SLIPS)
+            self._caps[i] = coefficient > 0
+            if coefficient > 0 or not side.has_slack:
+                cap = self.cap[a]
+                self.cap[a] = share if cap is None else min(cap, share)
+            if coefficient < 0 or not side.has_slack:
+                self.floor[a] = max(self.floor[a], share)
+            if side.has_slack:
+                self._tight_at.setdefault(a, {}).setdefault(share, []).append(i)
+        # No share is above 1, so a higher cap is no end; one at 1 may still be tight.
+        for a, cap in enumerate(self.cap):
+            if cap is not None and cap >= 1 and cap > self.floor[a]:
+                self.cap[a] = None
+        self._fix_arms()
+
+    def _fix_arms(self) -> None:
+        """Floats of the ends, and arms that have no room between them."""
+        self.low = np.array([float(x) for x in self.floor])
+        self.high = np.array([np.inf if x is None else float(x) for x in self.cap])
+        self.fixed = np.array([x == y for x, y in zip(self.floor, self.cap, strict=True)])
+        for a in np.flatnonzero(self.fixed).tolist():
+            self.live[a] &= self.floor[a] != 0
+            self.live[self._tight(a, self.floor[a])] = False
+        # What is left of the bounds when every arm is at its floor.
+        used = {a: x for a, x in enumerate(self.floor) if x}
+        self._exact_left = [
+            bound - sum((self.entry(int(i), a) * x for a, x in used.items()), Fraction(0))
+            for i, bound in zip(self.general, self._exact_bound, strict=True)
+        ]
+
+    # ------------------------------------------------------------------ rows and columns
 
     @property
     def columns(self) -> Indices:
-        """The variables in play."""
-        return np.flatnonzero(self.live)
+        """The variables that bases are made of: arms with room, slacks of rows."""
+        candidates = self.live.copy()
+        candidates[: self.size] &= ~self.fixed
+        candidates[self.size :] &= self._place >= 0
+        return np.flatnonzero(candidates)
 
-    def _feasible_basis(self) -> tuple[int, ...] | None:
-        tableau = first_tableau(self.matrix[:, self.columns], self.bound, self._slack_columns())
-        if tableau is not None:
-            basis = tuple(int(self.columns[c]) for c in tableau.basis)
-            try:
-                self._keep_independent_rows(basis)
-                self.vertex(basis)
-            except FloatsMisledError:
-                self.rows = np.arange(self.count)
-            else:
-                return basis
-        exact = self._phase_one_in_fractions()
-        if exact is None:
-            return None
-        basis = tuple(int(self.columns[c]) for c in exact.basis)
-        self._keep_independent_rows(basis)
-        return basis
+    def matrix(self, rows: Sequence[int] | Indices, columns: Sequence[int] | Indices) -> Array:
+        """Coefficients of variables in rows, each scaled to a largest coefficient of 1."""
+        numbers, chosen = np.asarray(rows, dtype=int), np.asarray(columns, dtype=int)
+        block = (chosen == self.size + numbers[:, None]).astype(float)
+        arms = np.flatnonzero(chosen < self.size)
+        block[:, arms] = self._matrix[self._place[numbers]][:, chosen[arms]]
+        return block
 
-    def _slack_columns(self) -> Indices:
-        """Position among the live columns of each row's slack, or -1."""
-        place = np.searchsorted(self.columns, self.size + np.arange(self.count))
-        return np.where(self.has_slack, place, -1)
+    def bound(self, rows: Sequence[int] | Indices) -> Array:
+        """Right-hand sides of rows, in the scaled row's units."""
+        return np.asarray(self._bound[self._place[rows]])
 
-    def _phase_one_in_fractions(self) -> Tableau | None:
-        """Slow, and final. Only for the form as it was before anything was forgotten."""
-        matrix = np.array(
-            [[self.entry(i, c) for c in range(self.size + self.count)] for i in range(self.count)],
-            dtype=object,
-        )
-        bound = np.array(self.exact_bound, dtype=object)
-        every = np.concatenate([np.ones(self.size, dtype=bool), self.has_slack])
-        place = np.searchsorted(np.flatnonzero(every), self.size + np.arange(self.count))
-        return first_tableau(matrix[:, every], bound, np.where(self.has_slack, place, -1))
-
-    def _keep_independent_rows(self, basis: Sequence[int]) -> None:
-        """Keep as many rows as there are basic variables, independent on them."""
-        if len(basis) == len(self.rows):
-            return
-        work = self.matrix[self.rows][:, list(basis)]
-        kept = []
-        for _ in basis:
-            row, column = np.unravel_index(np.argmax(np.abs(work)), work.shape)
-            kept.append(int(row))
-            work = work - np.outer(work[:, column] / work[row, column], work[row])
-            work[row] = 0.0
-        self.rows = self.rows[np.sort(kept)]
-
-    def forget(self, banned: Mask) -> None:
-        """Drop variables that are zero all over F, and rows that then repeat others."""
-        assert self.start is not None
-        tableau = self.tableau(self.start)
-        tableau.expel(banned[self.columns])
-        self.live &= ~banned
-        self.start = tuple(int(self.columns[c]) for c in tableau.basis)
-        self._keep_independent_rows(self.start)
-        self._referee = None
+    def exact_bound(self, i: int) -> Fraction:
+        """Right-hand side of row i, exactly."""
+        return self._exact_bound[self._place[i]]
 
     def entry(self, i: int, column: int) -> Fraction:
         """Coefficient of a variable in row i, exactly, in the scaled row's units."""
         if column >= self.size:
             return Fraction(int(column == self.size + i))
-        key = i * self.size + column
+        place = int(self._place[i])
+        key = place * self.size + column
         found = self._entries.get(key)
         if found is None:
-            found = rational(float(self._user_rows[i, column]), SLIPS) / self._exact_scale[i]
+            found = rational(float(self._user_rows[place, column]), SLIPS)
+            found /= self._exact_scale[place]
             self._entries[key] = found
         return found
+
+    def used(self, i: int, shares: Mapping[int, Fraction]) -> Fraction:
+        """Row i at some shares, exactly."""
+        return sum((self.entry(i, a) * x for a, x in shares.items()), Fraction(0))
+
+    def face(self, column: int, capped: bool) -> int:
+        """The variable that is zero while a column rests at one of its ends."""
+        if column >= self.size:
+            return column
+        share = self.cap[column] if capped else self.floor[column]
+        assert share is not None
+        tight = self._tight(column, share)
+        return column if share == 0 or not tight else tight[0]
+
+    def _tight(self, arm: int, share: Fraction) -> list[int]:
+        """Slacks of the limits that are tight where an arm has this share."""
+        return [self.size + i for i in self._tight_at.get(arm, {}).get(share, ())]
 
     def split(self, basis: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
         """Basic arms, rows that are tight through the basis, rows with a basic slack."""
@@ -183,94 +244,208 @@ class StandardForm:
         tight = [int(i) for i in self.rows if i not in loose]
         return arms, tight, [int(i) for i in self.rows if i in loose]
 
-    def vertex(self, basis: Sequence[int]) -> Vertex:
+    # ------------------------------------------------------------------ a first vertex
+
+    def _first_vertex(self) -> Vertex | None:
+        if any(cap is not None and x > cap for x, cap in zip(self.floor, self.cap, strict=True)):
+            return None
+        columns = self.columns
+        matrix, left = self.matrix(self.general, columns), self._left(self.general, ())
+        tableau = first_tableau(matrix, left, self._slack_columns(columns), self._width(columns))
+        if tableau is not None:
+            try:
+                self._keep_independent_rows([int(columns[c]) for c in tableau.basis])
+                return self._vertex_of(tableau, columns)
+            except FloatsMisledError:
+                self.rows = self.general
+        exact = self._phase_one_in_fractions()
+        if exact is None:
+            return None
+        self._keep_independent_rows([int(columns[c]) for c in exact.basis])
+        return self._vertex_of(exact, columns)
+
+    def _left(self, rows: Sequence[int] | Indices, capped: Iterable[int]) -> Array:
+        """Right-hand sides, less what arms at their ends use."""
+        at = self.low.copy()
+        arms = list(capped)
+        at[arms] = self.high[arms]
+        return self.bound(rows) - self.matrix(rows, np.arange(self.size)) @ at
+
+    def _width(self, columns: Indices) -> Array:
+        """Distance between the ends of each column."""
+        width = np.full(len(columns), np.inf)
+        arms = columns < self.size
+        width[arms] = (self.high - self.low)[columns[arms]]
+        return width
+
+    def _slack_columns(self, columns: Indices) -> Indices:
+        """Position among the columns of each row's slack, or -1."""
+        place = np.searchsorted(columns, self.size + self.general)
+        found = np.append(columns, -1)[place] == self.size + self.general
+        return np.where(found, place, -1)
+
+    def _phase_one_in_fractions(self) -> Tableau | None:
+        """Slow, and final."""
+        columns = self.columns
+        matrix = np.empty((len(self.general), len(columns)), dtype=object)
+        for place, i in enumerate(self.general):
+            matrix[place] = [self.entry(int(i), int(c)) for c in columns]
+        width = np.full(len(columns), np.inf, dtype=object)
+        for n, c in enumerate(columns):
+            if c < self.size and (cap := self.cap[c]) is not None:
+                width[n] = cap - self.floor[c]
+        left = np.array(self._exact_left, dtype=object)
+        return first_tableau(matrix, left, self._slack_columns(columns), width)
+
+    def _keep_independent_rows(self, basis: Sequence[int]) -> None:
+        """Keep as many rows as there are basic variables, independent on them."""
+        if len(basis) == len(self.rows):
+            return
+        work = self.matrix(self.rows, basis)
+        kept: list[int] = []
+        for _ in basis:
+            row, column = np.unravel_index(np.argmax(np.abs(work)), work.shape)
+            kept.append(int(row))
+            work = work - np.outer(work[:, column] / work[row, column], work[row])
+            work[row] = 0.0
+        self.rows = self.rows[sorted(kept)]
+
+    def forget(self, banned: Mask) -> None:
+        """Drop variables that are zero all over F, and rows that then repeat others."""
+        assert self.start is not None
+        columns, shares = self.columns, self.start.shares
+        tableau = self.tableau(self.start)
+        for place, a in enumerate(columns[columns < self.size].tolist()):
+            share = shares.get(a, Fraction(0))
+            if banned[self._tight(a, share)].any() or (banned[a] and share == 0):
+                if share == self.cap[a] and place in tableau.basis and not tableau.turned[place]:
+                    tableau.turn(place)  # so that its value is zero
+                self.floor[a] = self.cap[a] = share
+        self.live &= ~banned
+        self._fix_arms()
+        tableau.expel(~np.isin(columns, self.columns))
+        self._referee = None
+        self._keep_independent_rows([int(self.columns[c]) for c in tableau.basis])
+        self.start = self._vertex_of(tableau, self.columns)
+
+    # ------------------------------------------------------------------ vertices
+
+    def _vertex_of(self, tableau: Tableau, columns: Indices) -> Vertex:
+        basis = [int(columns[c]) for c in tableau.basis]
+        return self.vertex(basis, {int(c) for c in columns[tableau.turned]}.difference(basis))
+
+    def vertex(self, basis: Sequence[int], capped: Iterable[int]) -> Vertex:
         """The vertex of a basis; raises `FloatsMisledError` if it is not feasible."""
         arms, tight, loose = self.split(basis)
         try:
             inverse = ExactInverse(self, arms, tight)
         except ZeroDivisionError:
             raise FloatsMisledError from None
-        shares = inverse.times([self.exact_bound[i] for i in tight])
-        if any(x < 0 for x in shares.values()):
-            raise FloatsMisledError
+        shares = {a: x for a, x in enumerate(self.floor) if x}
+        shares.update((a, x) for a in capped if (x := self.cap[a]) is not None)
+        for a in arms:
+            shares.pop(a, None)
+        shares.update(inverse.times([self.exact_bound(i) - self.used(i, shares) for i in tight]))
+        shares = {a: shares[a] for a in sorted(shares)}
+        for a in arms:
+            cap = self.cap[a]
+            if shares[a] < self.floor[a] or (cap is not None and shares[a] > cap):
+                raise FloatsMisledError
+        shares = {a: x for a, x in shares.items() if x}
         policy = np.zeros(self.size)
         for a, x in shares.items():
             policy[a] = float(x)
-        zero = {int(c) for c in self.columns} - {a for a, x in shares.items() if x}
-        slack = self.bound - self.matrix[:, : self.size] @ policy
-        for i in range(self.count):
-            if i in loose and slack[i] > DOUBT:
-                zero.discard(self.size + i)
+        zero = set(range(self.size)) - shares.keys()
+        for a in self._tight_at:
+            zero.update(self._tight(a, shares.get(a, Fraction(0))))
+        slack = self._bound - self._matrix @ policy
+        for i, room in zip(self.general.tolist(), slack, strict=True):
+            if i in loose and room > DOUBT:
                 continue
-            exact = self.exact_bound[i] - sum(self.entry(i, a) * x for a, x in shares.items())
+            exact = self.exact_bound(i) - self.used(i, shares)
             if exact < 0 or (exact > 0 and not self.has_slack[i]):
                 raise FloatsMisledError
-            if exact > 0:
-                zero.discard(self.size + i)
-        return Vertex(
-            frozenset(zero), policy, {a: x for a, x in shares.items() if x}, tuple(sorted(basis))
-        )
+            if exact == 0:
+                zero.add(self.size + i)
+        zero = {c for c in zero if self.live[c]}
+        return Vertex(frozenset(zero), policy, shares, tuple(sorted(basis)), frozenset(capped))
 
-    def basis_of(self, positive: Sequence[int]) -> tuple[int, ...]:
-        """The basis of a vertex with these positive variables, completed in a fixed order.
+    def canonical(self, shares: Mapping[int, Fraction], slacks: Iterable[int]) -> Vertex:
+        """The vertex with these shares and positive slacks, its basis chosen in a fixed order.
 
         At a degenerate vertex several bases would do; this one depends on nothing else.
         """
-        first = sorted(int(c) for c in positive)
-        chosen = self._independent(first)
+        between, ends, capped = list(slacks), [], set()
+        for c in self.columns.tolist():
+            if c >= self.size:
+                if c not in between:
+                    ends.append((c, c))
+                continue
+            share = shares.get(c, Fraction(0))
+            if share == self.cap[c]:
+                capped.add(c)
+            if share in (self.floor[c], self.cap[c]):
+                ends.append((self.face(c, c in capped), c))
+            else:
+                between.append(c)
+        chosen = self._independent(sorted(between))
         if len(chosen) < len(self.rows):
-            taken = set(first)
-            chosen = self._independent(
-                first + [int(c) for c in self.columns if int(c) not in taken]
-            )
-        return tuple(sorted(chosen))
+            chosen = self._independent(sorted(between) + [c for _, c in sorted(ends)])
+        return self.vertex(chosen, capped.difference(chosen))
 
     def _independent(self, columns: Sequence[int]) -> list[int]:
         """Those columns, from the first on, that do not depend on the ones before."""
-        work = self.matrix[self.rows][:, list(columns)]
+        work = self.matrix(self.rows, columns)
         chosen: list[int] = []
         used = np.zeros(len(self.rows), dtype=bool)
         for place, column in enumerate(columns):
+            if len(chosen) == len(self.rows):
+                break
             entries = np.where(used, 0.0, np.abs(work[:, place]))
             row = int(np.argmax(entries))
             if entries[row] <= DOUBT:
                 continue
             used[row] = True
             chosen.append(column)
-            if len(chosen) == len(self.rows):
-                break
             factors = work[:, place] / work[row, place]
             factors[row] = 0.0
             work -= np.outer(factors, work[row])
         return chosen
 
-    def tableau(self, basis: Sequence[int]) -> Tableau:
-        """The float tableau of a basis over the live columns."""
-        matrix = self.matrix[self.rows]
-        inverse = np.linalg.inv(matrix[:, list(basis)])
-        place = {int(c): n for n, c in enumerate(self.columns)}
+    # ------------------------------------------------------------------ linear programs
+
+    def tableau(self, vertex: Vertex) -> Tableau:
+        """The float tableau of a vertex's basis over the columns."""
+        columns = self.columns
+        inverse = np.linalg.inv(self.matrix(self.rows, vertex.basis))
+        place = {int(c): n for n, c in enumerate(columns)}
+        turned = np.isin(columns, list(vertex.capped))
+        body = inverse @ self.matrix(self.rows, columns)
+        body[:, turned] = -body[:, turned]
         return Tableau(
-            inverse @ matrix[:, self.columns],
-            inverse @ self.bound[self.rows],
-            [place[c] for c in basis],
+            body,
+            inverse @ self._left(self.rows, vertex.capped),
+            [place[c] for c in vertex.basis],
+            self._width(columns),
+            turned,
         )
 
     def best_vertex(
         self, cost: Array, start: Vertex | None = None, *, proven: bool = True
     ) -> Vertex:
-        """A vertex that maximises a cost over all variables.
+        """A vertex that maximises a cost over all arms and slacks of rows.
 
         The walk begins at `start`, which saves most of it when the cost has moved little.
         The vertex is exact in any case; `proven` adds that no other is better, exactly.
         """
-        basis = start.basis if start else self.start
-        assert basis is not None
+        start = start or self.start
+        assert start is not None
         columns = self.columns
         everything = np.ones(len(columns), dtype=bool)
         try:
-            tableau = self.tableau(basis)
+            tableau = self.tableau(start)
             tableau.maximise(cost[columns] / (np.abs(cost).max() or 1.0), everything)
-            vertex = self.vertex([int(columns[c]) for c in tableau.basis])
+            vertex = self._vertex_of(tableau, columns)
             if not proven or self._is_optimal(vertex, cost):
                 return vertex
         except (FloatsMisledError, NotConvergedError):
@@ -278,18 +453,64 @@ class StandardForm:
         if self._referee is None:
             self._referee = self._phase_one_in_fractions()
             assert self._referee is not None
-            every = np.concatenate([np.ones(self.size, dtype=bool), self.has_slack])
-            self._referee.expel(~self.live[every])
-        referee = self._referee
-        exact = Tableau(referee.body.copy(), referee.values.copy(), list(referee.basis))
+        exact = deepcopy(self._referee)
         exact.maximise(np.array([rational(float(x)) for x in cost[columns]]), everything)
-        return self.vertex([int(columns[c]) for c in exact.basis])
+        return self._vertex_of(exact, columns)
+
+    def cost_of(self, wanted: Mask) -> Array:
+        """The cost whose value is the sum of the wanted variables, up to a constant."""
+        cost = wanted.astype(float)
+        for a, ends in self._tight_at.items():
+            for i in itertools.chain.from_iterable(ends.values()):
+                cost[a] += cost[self.size + i] * (-1 if self._caps[i] else 1)
+                cost[self.size + i] = 0.0
+        return cost
+
+    def needs_limit(self, constraint: int) -> bool:
+        """Whether F is larger without a limit on a single arm; False where floats leave doubt.
+
+        The arm is moved up to the limit and `BEYOND` farther, if the others let it.
+        """
+        sides = [i for i, owner in enumerate(self.owner) if owner == constraint]
+        i, a = sides[0], int(self._arm[sides[0]])
+        if len(sides) > 1 or a < 0 or self.fixed[a] or not self.has_slack[i]:
+            return False
+        up, low, high = bool(self._caps[i]), float(self.low[a]), float(self.high[a])
+        rivals = [j for tight in self._tight_at[a].values() for j in tight if self._caps[j] == up]
+        if len(rivals) > 1 or self.start is None or not (high < 1 if up else low > BEYOND):
+            return False
+        tableau = self.tableau(self.start)
+        tableau.turned[:] = False  # each column is looked at from where it rests
+        n = int(np.searchsorted(self.columns, a))
+        cost = np.zeros(len(self.columns))
+        cost[n] = 1.0
+        ahead = 0.0  # where it rests, the limit is so far
+        if n in tableau.basis:
+            ahead = min(high, 1.0) - low
+            if not up:
+                tableau.width[n] = ahead
+                tableau.turn(n)
+                tableau.turned[n] = False
+        elif (a in self.start.capped) == up:
+            tableau.body[:, n] = -tableau.body[:, n]
+        else:
+            ahead = high - low
+        tableau.width[n] = ahead + BEYOND
+        try:
+            tableau.maximise(cost, np.ones(len(cost), dtype=bool))
+        except NotConvergedError:
+            return False
+        moved = tableau.values[tableau.basis.index(n)] if n in tableau.basis else 0.0
+        if tableau.turned[n]:
+            moved = tableau.width[n] - moved
+        return bool(moved > ahead + BEYOND / 2)
 
     def _is_optimal(self, vertex: Vertex, cost: Array) -> bool:
         """Whether no nonbasic variable improves the cost, exactly."""
         local = LocalTableau(self, vertex)
         reduced = cost[local.nonbasic] - cost[local.arms] @ local.body_arms
         reduced -= cost[[self.size + i for i in local.loose]] @ local.body_loose
+        reduced *= local.away
         size = np.abs(cost).max() or 1.0
         for n in np.flatnonzero(reduced > -DOUBT * size * local.magnitude):
             column = int(local.nonbasic[n])
@@ -299,7 +520,7 @@ class StandardForm:
             for i in local.loose:
                 if cost[self.size + i]:
                     exact -= rational(float(cost[self.size + i])) * local.exact_loose(i, column)
-            if exact > 0:
+            if exact * int(local.away[n]) > 0:
                 return False
         return True
 
@@ -326,22 +547,45 @@ class ExactInverse:
 
 
 class LocalTableau:
-    """The simplex tableau at a vertex, in floats, with exact entries on demand."""
+    """The simplex tableau at a vertex, in floats, with exact entries on demand.
+
+    Attributes
+    ----------
+    nonbasic : array of int
+        Columns outside the basis, in the order of what is tight there.
+    away : array of int
+        Whether each can only grow (1) or only fall (-1) from where it is.
+    at_end : list of (int, int)
+        Basic variables that are at an end all the same, and the same of them.
+    """
 
     def __init__(self, form: StandardForm, vertex: Vertex) -> None:
         self.form = form
         self.vertex = vertex
         self.arms, self.tight, self.loose = form.split(vertex.basis)
         basic = set(vertex.basis)
-        self.nonbasic = np.array([c for c in form.columns if int(c) not in basic], dtype=np.int64)
-        matrix = form.matrix
-        inverse = np.linalg.inv(matrix[self.tight][:, self.arms])
+        faces = [
+            (form.face(c, c in vertex.capped), c) for c in form.columns.tolist() if c not in basic
+        ]
+        self.nonbasic = np.array([c for _, c in sorted(faces)], dtype=np.int64)
+        self.away = np.where(np.isin(self.nonbasic, list(vertex.capped)), -1, 1)
+        inverse = np.linalg.inv(form.matrix(self.tight, self.arms))
         self.magnitude = max(1.0, float(np.abs(inverse).max(initial=0.0)))
-        self.body_arms = inverse @ matrix[self.tight][:, self.nonbasic]
+        self.body_arms = inverse @ form.matrix(self.tight, self.nonbasic)
         self.body_loose = (
-            matrix[self.loose][:, self.nonbasic] - matrix[self.loose][:, self.arms] @ self.body_arms
+            form.matrix(self.loose, self.nonbasic)
+            - form.matrix(self.loose, self.arms) @ self.body_arms
         )
-        self.at_zero = [c for c in vertex.basis if c in vertex.zero]
+        self.at_end = []
+        for c in vertex.basis:
+            share = vertex.shares.get(c, Fraction(0))
+            if c >= form.size:
+                if c in vertex.zero:
+                    self.at_end.append((c, 1))
+            elif share == form.floor[c]:
+                self.at_end.append((c, 1))
+            elif share == form.cap[c]:
+                self.at_end.append((c, -1))
         self._exact: dict[int, dict[int, Fraction]] = {}
 
     @cached_property
@@ -357,38 +601,32 @@ class LocalTableau:
 
     def exact_loose(self, i: int, column: int) -> Fraction:
         """Tableau entry of the basic slack of row i in one column."""
-        entry = self.form.entry
-        arms = self.exact_arms(column).items()
-        return entry(i, column) - sum((entry(i, a) * x for a, x in arms), Fraction(0))
+        return self.form.entry(i, column) - self.form.used(i, self.exact_arms(column))
 
-    def exact_rows_at_zero(self) -> list[list[int]]:
-        """Growth of each basic variable at zero per unit of each nonbasic one, as integers."""
+    def exact_rows_at_end(self) -> list[list[int]]:
+        """Way of each basic variable at an end from it, by nonbasic one, as integers."""
         size = self.form.size
+        ways = list(zip(self.nonbasic.tolist(), self.away.tolist(), strict=True))
         rows = []
-        for c in self.at_zero:
+        for c, away in self.at_end:
             if c < size:
-                row = [-self.exact_arms(int(n))[c] for n in self.nonbasic]
+                row = [-away * way * self.exact_arms(n)[c] for n, way in ways]
             else:
-                row = [-self.exact_loose(c - size, int(n)) for n in self.nonbasic]
+                row = [-way * self.exact_loose(c - size, n) for n, way in ways]
             rows.append(whole_row(row))
         return rows
 
 
-def _standard_rows(
-    problem: Problem,
-) -> tuple[list[int], list[float], list[float], list[bool]]:
-    """Rows of the standard form: owner constraint (-1: total), sign, bound, has a slack."""
-    owner, signs, bounds, has_slack = [-1], [1.0], [1.0], [False]
+def _sides(problem: Problem) -> list[Side]:
+    """Sides of all constraints, after the total."""
+    sides = [Side(-1, 1.0, 1.0, False, -1)]
+    used = problem.matrix != 0
     for k in range(len(problem.constraints)):
         lower, upper = float(problem.lower[k]), float(problem.upper[k])
+        arm = int(used[k].argmax()) if used[k].sum() == 1 else -1
         if lower == upper:
-            sides = [(1.0, upper, False)]
+            both = [(1.0, upper, False)]
         else:
-            sides = [(1.0, upper, True), (-1.0, -lower, True)]
-        for sign, bound, slack in sides:
-            if np.isfinite(bound):
-                owner.append(k)
-                signs.append(sign)
-                bounds.append(bound)
-                has_slack.append(slack)
-    return owner, signs, bounds, has_slack
+            both = [(1.0, upper, True), (-1.0, -lower, True)]
+        sides += [Side(k, sign, x, slack, arm) for sign, x, slack in both if np.isfinite(x)]
+    return sides

@@ -8,7 +8,8 @@ object arrays of ``Fraction``, without any; the second is the referee of the fir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -31,21 +32,36 @@ Table = npt.NDArray[Any]
 
 @dataclass
 class Tableau:
-    """A basis of {x >= 0 : M x = b} with everything expressed in it.
+    """A basis of {0 <= x <= width : M x = b} with everything expressed in it.
+
+    A nonbasic variable rests at 0. One that rests at its upper end is *turned*: its column
+    stands for width - x, which is 0 there.
 
     Attributes
     ----------
     body : (rows, columns) array
-        inverse(M[:, basis]) @ M.
+        inverse(M[:, basis]) @ M, columns of turned variables with the opposite sign.
     values : (rows,) array
-        inverse(M[:, basis]) @ b, the values of the basic variables.
+        The values of the basic variables.
     basis : list of int
         The basic variable of each row.
+    width : (columns,) array, optional
+        Positive; inf where a variable has no upper end, which is the default.
+    turned : (columns,) array of bool, optional
     """
 
     body: Table
     values: Table
     basis: list[int]
+    width: Table = field(default_factory=lambda: np.zeros(0))
+    turned: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    def __post_init__(self) -> None:
+        columns = self.body.shape[1]
+        if len(self.width) != columns:
+            self.width = np.full(columns, math.inf, dtype=self.body.dtype)
+        if len(self.turned) != columns:
+            self.turned = np.zeros(columns, dtype=bool)
 
     @property
     def tolerance(self) -> float:
@@ -70,18 +86,41 @@ class Tableau:
         self.body[row, column] = 1
         self.basis[row] = column
 
-    def leaving_row(self, column: int, *, careful: bool) -> int | None:
-        """Row that hits zero first when `column` grows; None if none does."""
-        entries = self.body[:, column]
-        rows = np.flatnonzero(entries > self.tolerance)
+    def turn(self, column: int) -> None:
+        """Measure a variable from its other end."""
+        if column in self.basis:
+            row = self.basis.index(column)
+            self.body[row] = -self.body[row]
+            self.body[row, column] = -self.body[row, column]
+            self.values[row] = self.width[column] - self.values[row]
+        else:
+            self.values -= self.body[:, column] * self.width[column]
+            self.body[:, column] = -self.body[:, column]
+        self.turned[column] = not self.turned[column]
+
+    def leaving_row(self, column: int, *, careful: bool) -> tuple[int | None, Any]:
+        """Row that reaches an end first when `column` grows, and how far away that end is.
+
+        None if `column` reaches its own end before; a distance of inf if nothing ends.
+        """
+        entries, ends = self.body[:, column], self.width[self.basis]
+        to_zero = entries > self.tolerance
+        rows = np.flatnonzero(to_zero | ((entries < -self.tolerance) & (ends != math.inf)))
+        own = self.width[column]
         if rows.size == 0:
-            return None
-        ratios = np.maximum(self.values[rows], 0) / entries[rows]
+            return None, own
+        room = np.maximum(np.where(to_zero, self.values, ends - self.values)[rows], 0)
+        pace = np.abs(entries[rows])
+        ratios = room / pace
         least = ratios.min()
-        ties = rows[ratios <= least + self.slip]
+        if own <= least:
+            return None, own
+        ties = np.flatnonzero(ratios <= least + self.slip)
         if careful:
-            return int(min(ties, key=lambda r: self.basis[r]))
-        return int(ties[np.argmax(entries[ties])])
+            chosen = min(ties, key=lambda t: self.basis[rows[t]])
+        else:
+            chosen = ties[np.argmax(pace[ties])]
+        return int(rows[chosen]), room[chosen]
 
     def maximise(self, cost: Table, allowed: npt.NDArray[np.bool_]) -> None:
         """Walk to a basis that maximises cost @ x over the allowed columns.
@@ -92,16 +131,22 @@ class Tableau:
         careful = self.tolerance == 0
         stalled = 0
         for _ in range(1000 + 100 * self.body.shape[1]):
-            reduced = cost - cost[self.basis] @ self.body
+            signed = np.where(self.turned, -cost, cost)
+            reduced = signed - signed[self.basis] @ self.body
             candidates = np.flatnonzero((reduced > self.tolerance) & allowed)
             if candidates.size == 0:
                 return
             column = int(candidates[0] if careful else candidates[np.argmax(reduced[candidates])])
-            row = self.leaving_row(column, careful=careful)
-            if row is None:
+            row, room = self.leaving_row(column, careful=careful)
+            if room == math.inf:
                 break
-            stalled = stalled + 1 if self.values[row] <= self.tolerance else 0
+            stalled = stalled + 1 if room <= self.tolerance else 0
             careful = careful or stalled > STALL_LIMIT
+            if row is None:
+                self.turn(column)
+                continue
+            if self.body[row, column] < 0:  # it leaves at its upper end
+                self.turn(self.basis[row])
             self.pivot(row, column)
         raise NotConvergedError(
             "a linear program over the constraints did not finish; their coefficients may differ "
@@ -124,21 +169,28 @@ class Tableau:
         keep = np.flatnonzero(~banned)
         renumbered = {int(old): new for new, old in enumerate(keep)}
         self.body = np.ascontiguousarray(self.body[:, keep])
+        self.width, self.turned = self.width[keep], self.turned[keep]
         self.basis = [renumbered[column] for column in self.basis]
 
 
-def first_tableau(matrix: Table, bound: Table, slack: npt.NDArray[np.int64]) -> Tableau | None:
-    """A feasible tableau of {x >= 0 : matrix x = bound}, or None if there is none.
+def phase_one(
+    matrix: Table, bound: Table, slack: npt.NDArray[np.int64], width: Table | None = None
+) -> tuple[Tableau, Any]:
+    """The tableau of {0 <= x <= width : matrix x = bound} that misses the bounds by least.
 
     Parameters
     ----------
     slack : (rows,) array of int
         The column that is this row's own slack (coefficient 1, nowhere else), or -1.
+    width : (columns,) array, optional
+        Default: no upper ends.
 
-    Notes
-    -----
-    Phase one with artificial variables where a slack cannot start. Rows that repeat
-    others disappear. In floats, "feasible" means up to the tolerance.
+    Returns
+    -------
+    tableau : Tableau
+        With artificial variables, one per row, as its last columns.
+    missing : number
+        Their sum: 0 if there is a feasible point.
     """
     rows, columns = matrix.shape
     zero: Any = Fraction(0) if matrix.dtype == object else 0.0
@@ -156,13 +208,28 @@ def first_tableau(matrix: Table, bound: Table, slack: npt.NDArray[np.int64]) -> 
             values[row] = -values[row]
         body[row, columns + row] = one
         basis.append(columns + row)
-    tableau = Tableau(body, values, basis)
+    ends = np.full(columns + rows, math.inf, dtype=matrix.dtype)
+    if width is not None:
+        ends[:columns] = width
+    tableau = Tableau(body, values, basis, ends)
     artificial = np.arange(columns + rows) >= columns
     if any(column >= columns for column in basis):
-        cost = np.where(artificial, -one, zero)
-        tableau.maximise(cost, ~artificial)
-        left = sum(tableau.values[r] for r, c in enumerate(tableau.basis) if c >= columns)
-        if left > tableau.tolerance:
-            return None
-    tableau.expel(artificial)
+        tableau.maximise(np.where(artificial, -one, zero), ~artificial)
+    return tableau, sum(tableau.values[r] for r, c in enumerate(tableau.basis) if c >= columns)
+
+
+def first_tableau(
+    matrix: Table, bound: Table, slack: npt.NDArray[np.int64], width: Table | None = None
+) -> Tableau | None:
+    """A feasible tableau of {0 <= x <= width : matrix x = bound}, or None if there is none.
+
+    Notes
+    -----
+    Phase one with artificial variables where a slack cannot start. Rows that repeat
+    others disappear. In floats, "feasible" means up to the tolerance.
+    """
+    tableau, missing = phase_one(matrix, bound, slack, width)
+    if missing > tableau.tolerance:
+        return None
+    tableau.expel(np.arange(tableau.body.shape[1]) >= matrix.shape[1])
     return tableau

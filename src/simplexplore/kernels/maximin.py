@@ -2,9 +2,10 @@
 
 Multiplicative steps on weights of edges (docs/theory/characteristic_time.md): each edge's
 weight is multiplied by its time, then the allocation answers the weighted edges as well as the
-set allows. On the simplex the answer is w ~ sqrt(C); within rows it is sqrt(C / price) with the
-rows' prices found by Newton's method in as many dimensions as there are rows. A certificate
-from the weights ends the iteration as soon as the allocation is good enough.
+set allows. On the simplex the answer is w ~ sqrt(C); within rows it is sqrt(C / price), moved
+between the arm's floor and cap, with the rows' prices found by Newton's method in as many
+dimensions as there are rows. A certificate from the weights ends the iteration as soon as the
+allocation is good enough.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ REVIVAL = 1e-6
 # Steps before an allocation is used as it is, and the gap with which it is thrown away.
 MAX_ITERATIONS = 300
 HOPELESS = 1.0
+
+# How much less a share at a floor or a cap moves than one between them.
+DULL = 1e-5
 
 # Less information than this per sample is a tie spoilt by rounding.
 TIED = 1e-16
@@ -64,14 +68,45 @@ def row_entry(setting: Setting, i: int, a: int) -> float:
     return setting.above[i, a] if i < m else setting.equal[i - m, a]
 
 
+@inlined
+def answered(setting: Setting, asked: Vector, price: Vector, a: int) -> float:
+    """The share that minimises asked / w + price w between an arm's floor and cap."""
+    share = 0.0
+    if price[a] > 0.0:
+        share = math.sqrt(asked[a] / price[a])
+    elif setting.limited and asked[a] > 0.0:
+        share = setting.cap[a]
+    if setting.limited:
+        share = min(max(share, setting.floor[a]), setting.cap[a])
+    return share
+
+
+@inlined
+def moves(setting: Setting, w: Vector, a: int) -> bool:
+    """Whether a share would change with its price."""
+    if setting.limited:
+        return w[a] > setting.floor[a] and w[a] < setting.cap[a]
+    return w[a] > 0.0
+
+
 @kernel
 def dual_value(setting: Setting, asked: Vector, x: Vector, price: Vector) -> float:
-    """2 sum sqrt(asked price) - bounds . x, or -inf where a price is not positive."""
+    """Sum of the least asked / w + price w, less bounds . x; -inf where it falls for ever.
+
+    Without limits on single arms these are 2 sqrt(asked price).
+    """
     price_arms(setting, x, price)
     m = setting.limit.size
     value = 0.0
     for a in range(setting.size):
-        if asked[a] > 0.0:
+        if setting.limited:
+            share = answered(setting, asked, price, a)
+            if share == math.inf:
+                return -math.inf
+            value += price[a] * share
+            if asked[a] > 0.0:
+                value += asked[a] / share
+        elif asked[a] > 0.0:
             if not price[a] > 0.0:
                 return -math.inf
             value += 2.0 * math.sqrt(asked[a] * price[a])
@@ -95,7 +130,10 @@ def answer_within_rows(
     m = setting.limit.size
     rows = m + setting.total.size
     value = dual_value(setting, asked, x, price)
-    if value == -math.inf:
+    priced = False
+    for i in range(rows):
+        priced = priced or x[i] != 0.0
+    if value == -math.inf or not priced:
         # Start from the total alone, whose price is the same for every arm.
         scale = 0.0
         for a in range(setting.size):
@@ -105,8 +143,10 @@ def answer_within_rows(
         value = dual_value(setting, asked, x, price)
     before = math.inf
     for _ in range(60):
+        dearest = 0.0
         for a in range(setting.size):
-            w[a] = math.sqrt(asked[a] / price[a]) if price[a] > 0.0 else 0.0
+            w[a] = answered(setting, asked, price, a)
+            dearest = max(dearest, abs(price[a]))
         count = 0
         worst = 0.0
         for i in range(rows):
@@ -124,12 +164,15 @@ def answer_within_rows(
             for q in range(p + 1):
                 entry = 0.0
                 for a in range(setting.size):
-                    if price[a] > 0.0:
+                    if price[a] > 0.0 or setting.limited:
+                        # Shares at a floor or a cap do not move; a little that they might
+                        # keeps steps finite where no other does.
+                        at_end = setting.limited and not moves(setting, w, a)
                         entry += (
                             row_entry(setting, int(free[p]), a)
                             * row_entry(setting, int(free[q]), a)
-                            * w[a]
-                            / price[a]
+                            * (DULL * w[a] if at_end else w[a])
+                            / (dearest if at_end else price[a])
                         )
                 system[p, q] = 0.5 * entry
         solve_positive(system, count, step)
@@ -170,10 +213,13 @@ def mend(setting: Setting, memory_rows: Matrix, system: Matrix, w: Vector) -> No
         for j in range(i + 1):
             entry = 0.0
             for a in range(setting.size):
-                entry += setting.equal[i, a] * setting.equal[j, a] * w[a]
+                if setting.floor[a] < setting.cap[a]:
+                    entry += setting.equal[i, a] * setting.equal[j, a] * w[a]
             system[i, j] = entry
     solve_positive(system, q, step)
     for a in range(setting.size):
+        if not setting.floor[a] < setting.cap[a]:
+            continue
         factor = 1.0
         for i in range(q):
             factor += setting.equal[i, a] * step[i]
@@ -183,6 +229,12 @@ def mend(setting: Setting, memory_rows: Matrix, system: Matrix, w: Vector) -> No
         excess = row_value(setting, i, w)
         if excess > 1e-14:
             lean = max(lean, excess / (excess - row_value(setting, i, deep)))
+    if setting.limited:
+        for a in range(setting.size):
+            excess = max(w[a] - setting.cap[a], setting.floor[a] - w[a])
+            if excess > 1e-14 and setting.floor[a] < setting.cap[a]:
+                room = min(setting.cap[a] - deep[a], deep[a] - setting.floor[a])
+                lean = max(lean, excess / (excess + room))
     if lean > 0.0:
         for a in range(setting.size):
             w[a] = (1.0 - lean) * w[a] + lean * deep[a]
@@ -210,6 +262,36 @@ def spread_gain(
 
 
 @kernel
+def most_between_limits(
+    setting: Setting, gain: Vector, price: Vector, low: float, high: float
+) -> float:
+    """Upper bound on (gain - price) . w over shares between floor and cap that sum to 1.
+
+    For every level n it is at most n + sum of (gain - price - n) w, with w at the cap where
+    this is positive and at the floor elsewhere. The best level is where those shares sum to 1.
+    """
+    best = math.inf
+    for _ in range(50):
+        level = 0.5 * (low + high)
+        value = level
+        total = 0.0
+        for a in range(setting.size):
+            if setting.inside[a] > 0.0:
+                net = gain[a] - price[a] - level
+                share = min(setting.cap[a], 1.0) if net > 0.0 else setting.floor[a]
+                value += net * share
+                total += share
+        best = min(best, value)
+        if total > 1.0:
+            low = level
+        else:
+            high = level
+        if high - low <= 1e-13 * (abs(high) + abs(low)):
+            break
+    return best
+
+
+@kernel
 def most_gain(setting: Setting, memory: Memory, within: bool, gain: Vector, price: Vector) -> float:
     """Upper bound on gain . w over the set, from the rows' multipliers (weak duality)."""
     best = -math.inf
@@ -220,9 +302,13 @@ def most_gain(setting: Setting, memory: Memory, within: bool, gain: Vector, pric
     x = memory.rows[0]
     m = setting.limit.size
     price_arms(setting, x, price)
+    lowest = math.inf
     for a in range(setting.size):
         if setting.inside[a] > 0.0:
             best = max(best, gain[a] - price[a])
+            lowest = min(lowest, gain[a] - price[a])
+    if setting.limited:
+        best = most_between_limits(setting, gain, price, lowest, best)
     for i in range(m):
         best += setting.limit[i] * x[i]
     for i in range(setting.total.size):

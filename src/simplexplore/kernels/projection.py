@@ -6,7 +6,7 @@ import math
 
 from .kernel import inlined, kernel
 from .linear import solve_positive
-from .maximin import mend, price_arms, row_entry, row_value
+from .maximin import DULL, mend, moves, price_arms, row_entry, row_value
 from .records import Matrix, Projection, Setting, Vector
 
 
@@ -39,12 +39,16 @@ def project_on_simplex(size: int, y: Vector, loose: Vector, w: Vector) -> None:
 def projected_at(
     setting: Setting, y: Vector, loose: Vector, x: Vector, price: Vector, w: Vector
 ) -> float:
-    """w = (y - loose price)+ at multipliers x; returns twice the dual value."""
+    """w = y - loose price between floor and cap, at multipliers x; returns twice the dual value."""
     price_arms(setting, x, price)
     m = setting.limit.size
     value = 0.0
     for a in range(setting.size):
-        if setting.inside[a] > 0.0:
+        if setting.limited:
+            asked = y[a] - loose[a] * price[a]
+            w[a] = min(max(asked, setting.floor[a]), setting.cap[a])
+            value -= w[a] * (2.0 * asked - w[a]) / loose[a]
+        elif setting.inside[a] > 0.0:
             w[a] = max(y[a] - loose[a] * price[a], 0.0)
             value -= w[a] * w[a] / loose[a]
         else:
@@ -66,17 +70,23 @@ def newton_step(
     count: int,
     system: Matrix,
     step: Vector,
+    dull: float,
 ) -> None:
-    """The step of the free rows' multipliers to where the arms that have a share now agree."""
+    """The step of the free rows' multipliers to where the arms that move with them now agree.
+
+    Arms at a floor or a cap count as `dull`: with 0 the step is Newton's, with more it stays
+    finite where nothing else moves.
+    """
     largest = 0.0
     for p in range(count):
         step[p] = residual[int(free[p])]
         for q in range(p + 1):
             entry = 0.0
             for a in range(setting.size):
-                if w[a] > 0.0:
+                give = loose[a] if moves(setting, w, a) else dull * loose[a]
+                if give > 0.0:
                     left = row_entry(setting, int(free[p]), a)
-                    entry += left * row_entry(setting, int(free[q]), a) * loose[a]
+                    entry += left * row_entry(setting, int(free[q]), a) * give
             system[p, q] = entry
         largest = max(largest, system[p, p])
     if largest > 0.0:  # else no arm has a share, and the residuals themselves will do
@@ -152,6 +162,7 @@ def project(setting: Setting, point: Projection) -> bool:
     residual, free = memory_rows[3], memory_rows[4]
     m = setting.limit.size
     rows = m + setting.total.size
+    dull = DULL if setting.limited else 0.0
     rounding = 1.0  # of rows, in units of the last digits
     for a in range(setting.size):
         rounding = max(rounding, abs(y[a]))
@@ -168,7 +179,7 @@ def project(setting: Setting, point: Projection) -> bool:
                 worst = max(worst, abs(residual[i]))
         if worst < 1e-12 * rounding:
             return True
-        newton_step(setting, loose, w, residual, free, count, system, step)
+        newton_step(setting, loose, w, residual, free, count, system, step, 0.0)
         length = 1.0
         moved = False
         for _ in range(4):
@@ -186,6 +197,12 @@ def project(setting: Setting, point: Projection) -> bool:
                 moved = True
                 break
             length *= 0.4
+        if moved and setting.limited:
+            # Where shares are at floors and caps, the slope may be as it was: then go farther.
+            slope = 0.0
+            for i in range(rows):
+                slope += row_value(setting, i, w) * (trial[i] - x[i])
+            moved = slope <= 0.5 * promise
         if moved:
             for i in range(rows):
                 x[i] = trial[i]
@@ -195,7 +212,7 @@ def project(setting: Setting, point: Projection) -> bool:
         held = count
         while held > 0:
             held = 0
-            newton_step(setting, loose, w, residual, free, count, system, step)
+            newton_step(setting, loose, w, residual, free, count, system, step, dull)
             kept = 0
             for p in range(count):
                 i = int(free[p])

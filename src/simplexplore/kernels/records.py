@@ -86,6 +86,9 @@ class Setting(NamedTuple):
     limit: Vector
     equal: Matrix  # rows E w = f
     total: Vector
+    limited: bool  # whether some arm has a floor or a cap
+    floor: Vector  # (K,) least share of each arm
+    cap: Vector  # (K,) largest share of each arm; inf where there is none
     start: Vector  # multipliers of all rows that give every arm the price 1
     inside: Vector  # allocation in the set whose least share is largest
     deep: Vector  # allocation strictly inside all rows
