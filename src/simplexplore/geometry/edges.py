@@ -22,6 +22,9 @@ from .standard_form import DOUBT, LocalTableau, StandardForm, Vertex
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
+# Gaps that are a smaller share of their terms are summed exactly.
+EXACT_BELOW = 1e-6
+
 
 @dataclass(frozen=True)
 class Edges:
@@ -54,7 +57,7 @@ class Edges:
         """Loss per unit along each edge, -means @ direction; exactly 0.0 for a tie."""
         terms = self.value * means[self.index]
         gaps = -terms.sum(axis=1)
-        for e in np.flatnonzero(np.abs(gaps) < DOUBT * np.abs(terms).sum(axis=1)):
+        for e in np.flatnonzero(np.abs(gaps) < EXACT_BELOW * np.abs(terms).sum(axis=1)):
             direction = self.exact(int(e))
             length = sum((x for x in direction.values() if x > 0), Fraction(0))
             loss = -sum(rational(float(means[a])) * x for a, x in direction.items())
