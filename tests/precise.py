@@ -37,7 +37,7 @@ def tilt(kind, mu, s, variance):
     if kind == "gaussian":
         return mu - s * variance
     if kind == "poisson":
-        return mu / (1 + s)
+        return mu / (1 + s) if mu else mu
     if s == 0:
         return mu
     # s lam^2 - (1 + s) lam + mu = 0, its root between 0 and 1
@@ -65,7 +65,7 @@ def information(kind, v, mu, w, variance=None, offset=0, domain=None):
             moved, value = gap, gamma * gap
             for x, m, n, spread in zip(v, mu, w, variance, strict=True):
                 s = gamma * x / n
-                if ends is not None and kind == "poisson" and s <= -1:
+                if ends is not None and kind == "poisson" and s <= -1 and (m or s < -1):
                     lam = ends[1]
                 else:
                     lam = tilt(kind, m, s, spread)
@@ -85,7 +85,7 @@ def _largest(at, gamma):
     low = high = Decimal(1)
     while at(gamma(high))[0] > 0:
         low, high = high, high * 16
-        if high > Decimal(10) ** (DIGITS):  # a mean of 0: the pole itself
+        if high > Decimal(10) ** (DIGITS - 15):  # a mean of 0: the pole itself
             return at(gamma(high))[1]
     while at(gamma(low))[0] < 0:
         low, high = low / 16, low

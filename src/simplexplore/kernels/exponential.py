@@ -13,7 +13,7 @@ import math
 from .kernel import inlined, kernel
 from .records import BERNOULLI, GAUSSIAN, POISSON, VERTEX, Run, Setting, Table, Vector
 from .rng import normal, poisson, uniform
-from .roots import is_closed, next_guess
+from .roots import RESOLUTION, is_closed, next_guess
 
 # Robbins' mixture for Gaussian rewards has this many samples' worth of variance.
 PRIOR_SAMPLES = 16.0
@@ -177,9 +177,11 @@ def beyond(setting: Setting, arm: int, mu: float, level: float, upwards: bool) -
 def tilted(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float, float, float]:
     """`tilt` within the domain; the last is 0 where the domain holds the mean."""
     lam, rest, shift, rate = tilt(setting, arm, mu, s)
-    if lam <= setting.domain_low:
+    if lam <= setting.domain_low and not s < setting.lowest_tilt:
         return setting.domain_low, 1.0 - setting.domain_low, setting.domain_low - mu, 0.0
-    if lam >= setting.domain_high:
+    # Past the lowest tilt a mean has no limit but the domain's.
+    endless = s < setting.lowest_tilt and setting.domain_high < math.inf
+    if lam >= setting.domain_high or endless:
         return setting.domain_high, 1.0 - setting.domain_high, setting.domain_high - mu, 0.0
     return lam, rest, shift, rate
 
@@ -203,7 +205,7 @@ def balance_of(
 @inlined
 def is_at_pole(setting: Setting, mu: float, s: float) -> bool:
     """Whether a tilt of s lets a mean of zero be anything: d(0, lam) + s lam is 0 for all lam."""
-    return mu == 0.0 and s <= setting.lowest_tilt * (1.0 - 1e-15)
+    return mu == 0.0 and s <= setting.lowest_tilt * (1.0 - 4.0 * RESOLUTION)
 
 
 @kernel
@@ -242,7 +244,10 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
             low = gamma
         else:
             high = gamma
-        if not abs(excess) > 1e-13 * gap or is_closed(low, high):
+        if not abs(excess) > 1e-13 * gap:
+            break
+        if is_closed(low, high):
+            gamma = low if low > 0.0 else high
             break
         last_excess = before
         gamma, before = next_guess(gamma, excess, before, steep, low, high)
