@@ -41,7 +41,9 @@ SCALES = [10.0**-k for k in (1, 3, 5, 7, 9, 12)]
 
 @pytest.mark.parametrize("rows", ROWS, ids=str)
 @pytest.mark.parametrize("q", SCALES)
-@pytest.mark.parametrize("family", [Bernoulli(), Poisson(), Bounded(-3.0, 5.0)], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "family", [Bernoulli(), Poisson(), Bounded(-3.0, 5.0)], ids=lambda f: f.name
+)
 def test_rare_outcomes(family, q, rows):
     means = family.from_unit(q * RATIOS)
     # Next to an end that is not 0, floats have few digits left of what is meant.
@@ -79,3 +81,24 @@ def test_outcomes_that_are_almost_certain(family, q, rows):
 @pytest.mark.parametrize("rows", ROWS, ids=str)
 def test_numbers_of_very_different_sizes(family, means, rows):
     check(Problem(4, rows, family), np.array(means), narrow=1e-2)
+
+
+def test_ordinary_rates_are_never_refused():
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        size = int(rng.integers(2, 9))
+        bound = lower_bound(Problem(size, (), Bernoulli()), 10.0 ** rng.uniform(-4, 0, size))
+        assert max(found.relative_gap for found in bound.scenarios.values()) <= 1e-8
+
+
+def test_click_rates_on_which_newton_ran_in_a_circle():
+    means = np.array([0.04255, 0.08042, 0.00142, 0.01373, 0.00101, 0.00759])
+    check(Problem(6, (), Bernoulli()), means)
+
+
+def test_large_means_with_small_gaps_are_exact():
+    # One edge at a time: 2 (1 + 1)^2 / gap^2, and half the samples for each of two arms.
+    means = [1e12 + 4, 1e12 + 3]
+    bound = lower_bound(Problem(2, (), Gaussian(1.0)), means, delta=1e-300)
+    assert bound.characteristic_time == pytest.approx(8.0, rel=1e-12)
+    assert np.isfinite(bound.scenarios["anytime"].lower_bound)

@@ -140,7 +140,8 @@ class Information:
         size = np.abs(self.v)
         self.reading = scale * size * np.array([_reading(float(x)) for x in means])[self.index]
         total = (size * np.abs(means[self.index])).sum(axis=1) + abs(offset)
-        rounded = np.where(gaps < EXACT_BELOW * total, EPS * gaps, 4 * EPS * total)
+        self.slip = np.broadcast_to(edges.slip, gaps.shape)
+        rounded = np.where(gaps < EXACT_BELOW * total, EPS * gaps, (4 * EPS + self.slip) * total)
         self.doubt = self.reading.sum(axis=1) + scale * rounded
 
     def covered(self) -> npt.NDArray[np.bool_]:
@@ -258,7 +259,7 @@ class Information:
 
     def _tilted(self, x: Array, tilt: Array, pole: tuple[Array, Array] | None) -> _Trial:
         """Tilted means at gamma = x, or x / (1 + x) of a pole: both ends keep their digits."""
-        gamma, rate, room = x, 1.0, 1 + x[:, None] * tilt
+        gamma, rate, room = x, np.ones(len(x)), 1 + x[:, None] * tilt
         if pole is not None:
             gamma, rate = pole[0] * (x / (1 + x)), pole[0] / (1 + x) / (1 + x)
             room = (1 + x[:, None] * pole[1]) / (1 + x[:, None])
@@ -297,7 +298,7 @@ class Information:
             held=held,
             excess=excess,
             noise=(8 + tilt.shape[1]) * EPS * size,
-            doubt=doubt,
+            doubt=doubt + self.slip * size,
             steep=rate * (self.v * tilt * lam.rate).sum(axis=1),
         )
 
@@ -329,7 +330,8 @@ class Information:
 
     def rounding_of_gaps(self) -> Array:
         """Relative error of D_e, in closed form, that comes from rounding."""
-        return np.asarray(ROUNDING + (self.v.shape[1] * EPS + 2 * self.doubt / self.gaps))
+        terms = self.v.shape[1] * EPS + 2 * self.slip
+        return np.asarray(ROUNDING + terms + 2 * self.doubt / self.gaps)
 
     def rounding(self) -> float:
         """Relative error that rounding mostly leaves in D: no solver gets closer."""

@@ -28,8 +28,10 @@ def mean_intervals(
     seen = counts > 0
     n = np.where(seen, counts, 1.0)
     unit = np.where(seen, rewards.to_unit(means), 0.5)
-    level = math.log(problem.size) - math.log(delta) + np.array(
-        [regret_of_mixture(rewards.code, *pair) for pair in zip(n, unit, strict=True)]
+    level = (
+        math.log(problem.size)
+        - math.log(delta)
+        + np.array([regret_of_mixture(rewards.code, *pair) for pair in zip(n, unit, strict=True)])
     )
     weight = n * n / (n + PRIOR_SAMPLES) if isinstance(rewards, Gaussian) else n
     low, high = rewards.unit_domain() or tuple(rewards.to_unit(rewards.range_of_means()))

@@ -251,7 +251,7 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
             break
         last_excess = before
         gamma, before = next_guess(gamma, excess, before, steep, low, high)
-        # Newton's steps multiply the excess by the square of what the last one did: no need to look.
+        # A Newton step reduces the excess by the square of what the last one did: no need to look.
         if before * before * before <= 1e-14 * gap * last_excess * last_excess < math.inf:
             break
     run.root[table.first_root + edge] = gamma / weight
