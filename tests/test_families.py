@@ -21,7 +21,9 @@ def divergence(family, mu, lam, sigma=1.0):
 
 
 def tilt(family, mu, s, sigma=1.0):
-    lam, rate = family.tilt(np.array([mu]), np.array([s]), np.array([sigma]))
+    mu, s = np.array([mu]), np.array([s])
+    found = family.tilt(mu, 1 - mu, s, 1 + s, np.array([sigma]))
+    lam, rate = found.mean, found.rate
     return float(lam[0]), float(rate[0])
 
 

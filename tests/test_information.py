@@ -186,16 +186,16 @@ def test_covered_arms():
     assert information.covered().tolist() == [False, True, True]
 
 
-def test_hopeless_numbers_are_refused_not_returned(monkeypatch):
-    from simplexplore.bound import information as module
-
-    monkeypatch.setattr(module, "MAX_ROOT_STEPS", 1)
+def test_hopeless_numbers_are_refused_not_returned():
     polytope = Polytope(Problem(3, ["a1 <= 0.5"], Bernoulli()))
     means = np.array([0.9, 0.5, 0.1])
     edges = polytope.edges(polytope.optimal_vertex(means))
     information = Information(edges, edges.gaps(means), means, Bernoulli())
-    with pytest.raises(NotConvergedError, match="closest alternative could not be computed"):
-        information.closest(np.array([0.98, 0.01, 0.01]))
+    with (
+        pytest.raises(NotConvergedError, match="closest alternative could not be computed"),
+        np.errstate(all="ignore"),
+    ):
+        information.closest(np.array([np.nan, 0.01, 0.01]))
 
 
 @pytest.mark.parametrize("name", ["bernoulli", "poisson", "bounded"])
@@ -238,4 +238,4 @@ def test_close_means_keep_their_digits(family, gap):
     value = float(information.closest(w).value[0])
     # Rounding a mean to a float moves the gap by as much.
     assert value == pytest.approx(exact, rel=1e-12 + 4e-16 / gap)
-    assert abs(value / exact - 1) <= information.rounding()
+    assert abs(value / exact - 1) <= information.closest(w).error[0]

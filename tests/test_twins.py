@@ -64,12 +64,8 @@ def together(problem, sampler, tracking=None, seed=0, delta=1e-9):
         if engine.is_warm:
             vertex = engine.table.vertices[int(run.integers[VERTEX])]
             assert vertex.zero == twin.zero, where
-            # A Poisson mean of 0 is clipped so close to it that the kernel's multiplier, near
-            # its pole, has six digits left. The twin is exact there.
-            extreme = twin.law.kind == "poisson" and (run.mean == 0).any()
-            digits = 5e-6 if extreme else 1e-8
             found = run.value[: len(twin.evidence)]
-            assert np.allclose(found, twin.evidence, rtol=digits, atol=1e-10), where
+            assert np.allclose(found, twin.evidence, rtol=1e-8, atol=1e-10), where
         if expected is STOP:
             assert arm is None, where
             break

@@ -56,6 +56,10 @@ class Xoshiro:
 # ---------------------------------------------------------------- families, in unit coordinates
 
 
+def _part(mu, lam):
+    return mu * math.log(mu / lam) if mu > 0 else 0.0
+
+
 @dataclass
 class Law:
     """A family's divergence and tilt; `kind` is gaussian, bernoulli or poisson."""
@@ -68,8 +72,8 @@ class Law:
         if self.kind == "gaussian":
             return (mu - lam) ** 2 / (2 * self.variance[a])
         if self.kind == "poisson":
-            return lam - mu + mu * math.log(mu / lam)
-        return mu * math.log(mu / lam) + (1 - mu) * math.log((1 - mu) / (1 - lam))
+            return lam - mu + _part(mu, lam)
+        return _part(mu, lam) + _part(1 - mu, 1 - lam)
 
     def tilted(self, a, mu, s):
         """The solution of lam - mu + s V(lam) = 0."""
@@ -100,6 +104,12 @@ class Law:
             def excess(left):
                 return self.offset + float(v[arms] @ share(left))
 
+            if mu[last] == 0:  # its mean is free at the pole itself
+                others = arms[arms != last]
+                lam[others] = w[others] / rest[others] * mu[others]
+                if self.offset + v[others] @ lam[others] > 0:
+                    lam[last] = (self.offset + v[others] @ lam[others]) / -v[last]
+                    return lam
             low = 1e-3 * pole
             while excess(low) > 0:
                 low *= 1e-3
@@ -136,6 +146,7 @@ class Law:
         if self.kind == "gaussian":
             step = math.sqrt(2 * self.variance[a] * level)
             return max(level, *(self.divergence(a, x, lam) for x in (mu - step, mu + step)))
+        lam = max(lam, 1e-9) if self.kind == "poisson" else min(max(lam, 1e-9), 1 - 1e-9)
         ends = [1e-12, 1 - 1e-12 if self.kind == "bernoulli" else mu + 10 * (level + 1 + mu)]
         best = level
         for end in ends:

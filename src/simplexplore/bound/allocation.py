@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .allocation_set import AllocationSet
 from .information import Information
 from .newton import Point, Program, time
-from .solver import TARGET_GAP, lower_certificate, solve
+from .solver import TARGET_GAP, lower_certificate, solve, time_and_error
 
 Array = npt.NDArray[np.float64]
 
@@ -36,7 +36,8 @@ class Allocation:
     characteristic_time : float
         max over edges of 1 / D_e(w): no less than T.
     relative_gap : float
-        T is at least characteristic_time / (1 + relative_gap).
+        T is at least characteristic_time / (1 + relative_gap), and the time at w differs from
+        characteristic_time by no more, rounding of every term counted.
     w : (K,) array
     multipliers : (E,) array
         Weights of the edges in the optimum; they sum to one.
@@ -55,14 +56,13 @@ def optimal_allocation(information: Information, allowed: AllocationSet) -> Allo
     """Minimise the largest 1 / D_e(w) over the allowed allocations."""
     program = Program(np.arange(len(information.gaps)), allowed)
     point = solve(information, program)
-    lower = lower_certificate(information, program, point)
+    lower = lower_certificate(information, program, point, information.closest(point.w))
     w, unique = _leximin(information, program, point)
-    reached = time(information, program, w)
+    reached, off = time_and_error(information, program, w)
     sound = lower > 0 and bool((w >= 0).all()) and reached > 0
-    gap = max(reached / lower - 1.0, 0.0) if sound else np.inf
     return Allocation(
         characteristic_time=reached,
-        relative_gap=gap + information.rounding(),
+        relative_gap=max(reached / lower - 1.0, 0.0) + off if sound else np.inf,
         w=w,
         multipliers=point.y / point.y.sum(),
         unique=unique,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError
 from simplexplore.geometry.answers import Answers, Comparisons, comparisons
-from simplexplore.geometry.edges import Edges
+from simplexplore.geometry.edges import EXACT_BELOW, Edges
 from simplexplore.problem.rational import rational
 
 from .allocation import Allocation, optimal_allocation
@@ -58,13 +58,14 @@ class Solved:
 def information_of(answers: Answers, compared: Comparisons, mu: Array) -> Information | None:
     """Information of an answer's comparisons; None where some gap is not positive."""
     edges, epsilon = compared.edges, answers.epsilon
-    gaps = epsilon - (edges.value * mu[edges.index]).sum(axis=1)
-    for e in np.flatnonzero(gaps < 1e-9 * (epsilon + np.abs(mu).max())):
+    terms = edges.value * mu[edges.index]
+    gaps = epsilon - terms.sum(axis=1)
+    for e in np.flatnonzero(gaps < EXACT_BELOW * (epsilon + np.abs(terms).sum(axis=1))):
         exact = [rational(float(mu[a])) * x for a, x in edges.exact(int(e)).items()]
         gaps[e] = float(rational(epsilon) - sum(exact, Fraction(0)))
     if not (gaps > 0).all():
         return None
-    return Information(edges, gaps, mu, answers.polytope.problem.rewards)
+    return Information(edges, gaps, mu, answers.polytope.problem.rewards, epsilon)
 
 
 def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solved) -> Solved | None:
@@ -95,7 +96,7 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
         if (gaps[rows] <= 0).any():
             return np.where(gaps <= 0, gaps, math.inf), slope
         edges = Edges(arms[rows], change[rows], lambda _: {})
-        closest = Information(edges, gaps[rows], mu, rewards).closest(w)
+        closest = Information(edges, gaps[rows], mu, rewards, answers.epsilon).closest(w)
         value[rows] = closest.value
         with np.errstate(divide="ignore", invalid="ignore"):
             gamma = np.where(closest.slope != 0, closest.slope * w / change[rows], 0.0).max(axis=1)

@@ -14,18 +14,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError
-from simplexplore.geometry.edges import Edges
-from simplexplore.problem.families import Family
+from simplexplore.geometry.edges import EXACT_BELOW, Edges
+from simplexplore.problem.families import Family, Tilted
+from simplexplore.problem.rational import rational
 
 Array = npt.NDArray[np.float64]
 
-# Newton with bisection needs a handful of steps; this many halvings end any bracket.
-MAX_ROOT_STEPS = 200
+EPS = float(np.finfo(float).eps)
+
+# Relative rounding errors of a divergence, of a tilted mean and of what is computed from them.
+ROUNDING = 64 * EPS
+
+# Guesses of a root closer to each other than this, relatively, are the same.
+RESOLUTION = 1e-15
 
 
 def binary_kl(delta: float) -> float:
@@ -40,7 +48,13 @@ def binary_kl(delta: float) -> float:
     """
     if delta >= 0.5:
         return 0.0
-    return (1 - 2 * delta) * math.log((1 - delta) / delta)
+    return (1 - 2 * delta) * (math.log1p(-delta) - math.log(delta))
+
+
+@lru_cache(maxsize=8192)
+def _reading(mean: float) -> float:
+    """Distance of a float from the number that is meant by it: either may be the truth."""
+    return abs(float(Fraction(mean) - rational(mean)))
 
 
 @dataclass(frozen=True)
@@ -50,11 +64,15 @@ class Closest:
     Attributes
     ----------
     value : (E,) array
-        D_e(w), the information per sample against edge e.
+        D_e(w), the information per sample against edge e; by weak duality never more.
+    error : (E,) array
+        Relative error that rounding may leave in it.
     alternative : (E, L) array
         lam on the arms of the edge, in unit coordinates.
     gradient : (E, L) array
         dD_e / dw_a = d(mu_a, lam_a), by the envelope theorem.
+    ceiling : (E, L) array
+        The same, and no less than what some alternative across the edge costs, rounding counted.
     slope : (E, L) array
         Derivative of d(mu_a, .) at lam_a; 0 where the domain holds lam_a fast.
     compliance : (E, L) array
@@ -62,10 +80,26 @@ class Closest:
     """
 
     value: Array
+    error: Array
     alternative: Array
     gradient: Array
+    ceiling: Array
     slope: Array
     compliance: Array
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Tilted means at a guess of each edge's multiplier."""
+
+    gamma: Array
+    s: Array
+    lam: Tilted
+    held: npt.NDArray[np.bool_]  # by the domain
+    excess: Array  # v . lam + offset, which is to vanish
+    noise: Array  # what of it may be rounding
+    doubt: Array  # and how well its terms are known
+    steep: Array  # how fast it falls with the guess
 
 
 class Information:
@@ -76,27 +110,39 @@ class Information:
     edges : Edges
         At the optimal vertex.
     gaps : (E,) array
-        Loss per unit along each edge; positive.
+        Loss per unit along each edge, plus the offset; positive.
     means : (K,) array
         In the user's coordinates.
     rewards : Family
+    offset : float
+        Alternatives are lam . v <= -offset: epsilon for comparisons of answers.
     """
 
-    def __init__(self, edges: Edges, gaps: Array, means: Array, rewards: Family) -> None:
+    def __init__(
+        self, edges: Edges, gaps: Array, means: Array, rewards: Family, offset: float = 0.0
+    ) -> None:
         self.edges = edges
         self.index = edges.index
         self.v = -edges.value
         self.used = edges.value != 0
         self.rewards = rewards
         self.size = len(means)
-        unit = rewards.to_unit(means)
-        self.mu = unit[self.index]
+        unit, rest = rewards.places(means)
+        self.mu, self.rest = unit[self.index], rest[self.index]
         self.sigma = rewards.sigmas(self.size)[self.index]
         # The same loss in unit coordinates (a change of scale: v sums to zero).
         scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
-        self.gaps = gaps * scale
+        self.gaps, self.offset = gaps * scale, offset * scale
         self.domain = rewards.unit_domain()
         self.closed_form = rewards.closed_form
+        # How well gaps are known: a mean is read as a float or as the number meant by it, and
+        # sums round unless terms cancel so far that they were taken exactly (geometry/edges.py).
+        size = np.abs(self.v)
+        self.reading = scale * size * np.array([_reading(float(x)) for x in means])[self.index]
+        total = (size * np.abs(means[self.index])).sum(axis=1) + abs(offset)
+        self.slip = np.broadcast_to(edges.slip, gaps.shape)
+        rounded = np.where(gaps < EXACT_BELOW * total, EPS * gaps, (4 * EPS + self.slip) * total)
+        self.doubt = self.reading.sum(axis=1) + scale * rounded
 
     def covered(self) -> npt.NDArray[np.bool_]:
         """Arms that at least one edge moves: only they need samples."""
@@ -117,76 +163,143 @@ class Information:
             spread = (self.v * self.v * compliance).sum(axis=1)
             gamma = (self.gaps / spread)[:, None]
             slope = -gamma * tilt
+            gradient = 0.5 * variance * slope * slope
+            error = self.rounding_of_gaps()
             return Closest(
                 value=0.5 * self.gaps * self.gaps / spread,
+                error=error,
                 alternative=self.mu + variance * slope,
-                gradient=0.5 * variance * slope * slope,
+                gradient=gradient,
+                ceiling=gradient * (1 + error)[:, None],
                 slope=slope,
                 compliance=compliance,
             )
-        gamma = self._roots(tilt)[:, None]
-        lam, shift, rate, held = self._tilted(gamma * tilt)
-        gradient = self.rewards.divergence(self.mu, lam, self.sigma, shift)
+        at = self._balanced(tilt)
+        gradient = self.rewards.cost(self.mu, self.rest, at.lam, self.sigma)
         gradient = np.where(self.used, gradient, 0.0)
+        # The dual at this multiplier, which is below D_e whether or not it is the best one.
+        value = (weight * gradient).sum(axis=1) + at.gamma * at.excess
+        if not (np.isfinite(value).all() and (value > 0).all()):
+            raise NotConvergedError(
+                "the closest alternative could not be computed: means or allocation differ by too "
+                "many orders of magnitude."
+            )
         return Closest(
-            value=(weight * gradient).sum(axis=1),
-            alternative=lam,
+            value=value,
+            error=ROUNDING + at.gamma * (at.noise + at.doubt) / value,
+            alternative=at.lam.mean,
             gradient=gradient,
-            slope=np.where(held, 0.0, -gamma * tilt),
-            compliance=np.where(held, 0.0, rate / weight),
+            ceiling=self._ceiling(at, gradient),
+            slope=np.where(at.held, 0.0, -at.s),
+            compliance=np.where(at.held, 0.0, at.lam.rate / weight),
         )
 
-    def _tilted(self, s: Array) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
-        """lam(s), lam(s) - mu, the rate, and where the domain holds lam fast."""
-        lam, rate = self.rewards.tilt(self.mu, s, self.sigma)
-        # Close by, lam - mu loses the digits that the tilt's own equation keeps.
-        shift = np.where(np.abs(s) < 1, -s * self.rewards.variance(lam, self.sigma), lam - self.mu)
-        held = np.zeros(lam.shape, dtype=bool)
+    def _ceiling(self, at: _Trial, gradient: Array) -> Array:
+        """Divergences of an alternative that certainly lies across its edge.
+
+        Moving each mean a little farther from mu makes up for the excess and its rounding. By
+        convexity this costs at most the derivative there, which is less than twice the one
+        here unless the way to the end of the range shrinks by a quarter.
+        """
+        moved = np.where(at.held, 0.0, np.abs(self.v * at.lam.shift))
+        short = np.maximum(at.excess + at.noise + at.doubt, 0.0)
+        total = moved.sum(axis=1)
+        farther = np.divide(short, total, out=np.full(len(total), np.inf), where=total > 0)
+        farther = np.where(short > 0, np.minimum(farther, 1e100), 0.0)[:, None]
+        step = farther * np.abs(at.lam.shift)
+        price = np.where(at.held, 0.0, 2 * step * np.abs(at.s))
+        low, high = self.rewards.to_unit(np.array(self.rewards.range_of_means()))
+        left = np.full(step.shape, np.inf)
+        if np.isfinite(low):
+            left = np.where(at.lam.shift < 0, at.lam.mean, left)
+        if np.isfinite(high):
+            left = np.where(at.lam.shift > 0, at.lam.rest, left)
+        left = np.where(self.used & ~at.held, left, np.where(total > 0, np.inf, 0.0)[:, None])
+        return np.where(step <= 0.25 * left, gradient * (1 + ROUNDING) + price, np.inf)
+
+    def _balanced(self, tilt: Array) -> _Trial:
+        """gamma >= 0 with v . lam(gamma tilt) + offset = 0, for all edges at once.
+
+        The rule of kernels/roots.py: Newton's step if it stays inside the bracket and the last
+        one halved the excess, else the middle. Every two evaluations halve the excess or the
+        bracket, so it ends.
+        """
+        pole = self._pole(tilt)
+        low, high = np.zeros(len(tilt)), np.full(len(tilt), np.inf)
+        before = high
+        x = self.gaps / (self.v * tilt * self.rewards.variance(self.mu, self.sigma)).sum(axis=1)
+        x = x if pole is None else x / pole[0]
+        while True:
+            at = self._tilted(x, tilt, pole)
+            low = np.where(at.excess > 0, x, low)
+            high = np.where(at.excess > 0, high, x)
+            wide = np.isinf(high) | (high - low > 2 * RESOLUTION * high)
+            going = (np.abs(at.excess) > at.noise) & wide & np.isfinite(x)
+            if not going.any():
+                return at
+            least = RESOLUTION * x
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                step = at.excess / at.steep
+                step = np.where(at.excess > 0, np.maximum(step, least), np.minimum(step, -least))
+                proposal = x + step
+                middle = np.where(np.isinf(high), 4.0 * x, 0.5 * (low + high))
+            fits = (np.abs(at.excess) <= 0.5 * before) & (proposal > low) & (proposal < high)
+            before = np.where(fits, np.abs(at.excess), np.inf)
+            x = np.where(going, np.where(fits, proposal, middle), x)
+
+    def _pole(self, tilt: Array) -> tuple[Array, Array] | None:
+        """The multiplier at which a first tilt ends, and 1 + s of all arms there, if any does."""
+        if not np.isfinite(self.rewards.lowest_tilt) or self.domain is not None:
+            return None
+        # Tilts above lowest_tilt: gamma < lowest_tilt / tilt on arms with v < 0.
+        poles = np.full(tilt.shape, np.inf)
+        np.divide(self.rewards.lowest_tilt, tilt, out=poles, where=tilt < 0)
+        pole = poles.min(axis=1, keepdims=True)
+        return pole[:, 0], np.where(poles == pole, 0.0, np.maximum(1 + pole * tilt, 0.0))
+
+    def _tilted(self, x: Array, tilt: Array, pole: tuple[Array, Array] | None) -> _Trial:
+        """Tilted means at gamma = x, or x / (1 + x) of a pole: both ends keep their digits."""
+        gamma, rate, room = x, np.ones(len(x)), 1 + x[:, None] * tilt
+        if pole is not None:
+            gamma, rate = pole[0] * (x / (1 + x)), pole[0] / (1 + x) / (1 + x)
+            room = (1 + x[:, None] * pole[1]) / (1 + x[:, None])
+        s = gamma[:, None] * tilt
+        lam = self.rewards.tilt(self.mu, self.rest, s, room, self.sigma)
+        held = np.zeros(s.shape, dtype=bool)
         if self.domain is not None:
             low, high = self.domain
-            held = (lam <= low) | (lam >= high)
-            lam = np.clip(lam, low, high)
-            shift = np.where(held, lam - self.mu, shift)
-        return lam, shift, rate, held
-
-    def _roots(self, tilt: Array) -> Array:
-        """gamma >= 0 with v . lam(gamma tilt) = 0, for all edges at once.
-
-        The function decreases from the gap. Newton's step, kept inside a bracket that
-        every evaluation shrinks; from the left it may overshoot, then the middle is taken.
-        """
-        count = len(tilt)
-        low = np.zeros(count)
-        high = np.full(count, np.inf)
-        if np.isfinite(self.rewards.lowest_tilt) and self.domain is None:
-            # Tilts above lowest_tilt: gamma < lowest_tilt / tilt on arms with v < 0.
-            with np.errstate(divide="ignore"):
-                limits = np.where(tilt < 0, self.rewards.lowest_tilt / tilt, np.inf)
-            high = limits.min(axis=1)
-        rate = self.rewards.variance(self.mu, self.sigma)
-        gamma = self.gaps / (self.v * tilt * rate).sum(axis=1)
-        gamma = np.where(gamma < high, gamma, 0.5 * high)
-        for _ in range(MAX_ROOT_STEPS):
-            _, shift, rate, held = self._tilted(gamma[:, None] * tilt)
-            excess = self.gaps + (self.v * shift).sum(axis=1)
-            steepness = np.where(held, 0.0, self.v * tilt * rate).sum(axis=1)
-            low = np.where(excess > 0, gamma, low)
-            high = np.where(excess <= 0, gamma, high)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                proposal = gamma + excess / steepness
-            middle = np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * gamma)
-            inside = (proposal > low) & (proposal < high)
-            following = np.where(inside, proposal, middle)
-            # At a root Newton's step falls on or beside the bracket's end: stay there.
-            closed = np.isfinite(high) & (high - low <= 4e-16 * high)
-            done = closed | (np.abs(excess) <= 1e-15 * self.gaps)
-            following = np.where(done, gamma, following)
-            if np.all(done | (np.abs(following - gamma) <= 1e-15 * gamma)):
-                return following
-            gamma = following
-        raise NotConvergedError(
-            "the closest alternative could not be computed: means or allocation differ by too "
-            "many orders of magnitude."
+            held = (lam.mean <= low) | (lam.mean >= high)
+            end = np.where(held, np.clip(lam.mean, low, high), lam.mean)
+            lam = Tilted(
+                mean=end,
+                rest=np.where(held, 1 - end, lam.rest),
+                shift=np.where(held, end - self.mu, lam.shift),
+                rate=np.where(held, 0.0, lam.rate),
+            )
+        # v . lam + offset in the form with the smallest terms: v sums to zero.
+        terms, rounded = self.v * lam.shift, np.abs(lam.mean) + np.abs(self.mu)
+        size = self.gaps + np.abs(terms).sum(axis=1)
+        size += (np.abs(self.v) * np.where(held, rounded, 0.0)).sum(axis=1)
+        excess, doubt = self.gaps + terms.sum(axis=1), self.doubt
+        others = [(1.0, lam.mean, self.mu)] if np.isfinite(self.rewards.range_of_means()[0]) else []
+        if np.isfinite(self.rewards.range_of_means()[1]):
+            others.append((-1.0, lam.rest, self.rest))
+        for sign, part, whole in others:
+            terms = sign * self.v * part
+            total = abs(self.offset) + np.abs(terms).sum(axis=1)
+            better = total < size
+            excess = np.where(better, self.offset + terms.sum(axis=1), excess)
+            doubt = np.where(better, (self.reading * (part / whole)).sum(axis=1), doubt)
+            size = np.where(better, total, size)
+        return _Trial(
+            gamma=gamma,
+            s=s,
+            lam=lam,
+            held=held,
+            excess=excess,
+            noise=(8 + tilt.shape[1]) * EPS * size,
+            doubt=doubt + self.slip * size,
+            steep=rate * (self.v * tilt * lam.rate).sum(axis=1),
         )
 
     def edge_times(self) -> Array:
@@ -206,7 +319,7 @@ class Information:
             weight = np.where(self.used, weight * np.sqrt(closest.gradient), 0.0)
             weight = np.where(self.used, weight / weight.sum(axis=1, keepdims=True), 1.0)
             closest = self._closest(np.maximum(weight, 1e-12))
-        return np.asarray(1.0 / closest.gradient.max(axis=1))
+        return np.asarray(1.0 / closest.ceiling.max(axis=1))
 
     def alternative(self, closest: Closest, edge: int, means: Array) -> Array:
         """The instance on the other side of one edge, in the user's coordinates."""
@@ -215,7 +328,11 @@ class Information:
         instance[self.index[edge, used]] = closest.alternative[edge, used]
         return self.rewards.from_unit(instance)
 
+    def rounding_of_gaps(self) -> Array:
+        """Relative error of D_e, in closed form, that comes from rounding."""
+        terms = self.v.shape[1] * EPS + 2 * self.slip
+        return np.asarray(ROUNDING + terms + 2 * self.doubt / self.gaps)
+
     def rounding(self) -> float:
-        """Relative error that rounding alone may leave in D, given how gaps cancel."""
-        size = (np.abs(self.v) * np.abs(self.mu)).sum(axis=1)
-        return float(64 * np.finfo(float).eps * np.max(1.0 + size / self.gaps))
+        """Relative error that rounding mostly leaves in D: no solver gets closer."""
+        return float(self.rounding_of_gaps().max())

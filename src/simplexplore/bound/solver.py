@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from .information import Information
+from .information import EPS, Closest, Information
 from .newton import Newton, Point, Program, time
 
 Array = npt.NDArray[np.float64]
@@ -32,41 +32,65 @@ PATIENCE = 6
 AHEAD = 100.0
 
 
-def lower_certificate(information: Information, program: Program, point: Point) -> float:
+def lower_certificate(
+    information: Information, program: Program, point: Point, closest: Closest
+) -> float:
     """A lower bound on the least time of a program from any multipliers, by weak duality.
 
     For any weights p on edges and any alternative lam^e across each edge,
     1/T <= max over w in Pi of sum_a w_a G_a with G_a = sum_e p_e d(mu_a, lam^e_a), and that
     linear program is at most l.b + n.f + n_0 for every l >= 0, every n, and
-    n_0 = max over arms of (G - A'l - E'n). Nothing here relies on convergence. Arms that
-    the program holds fast add what they add, and the free ones share the mass that is left.
+    n_0 = max over arms of (G - A'l - E'n). Nothing here relies on convergence, signs included,
+    and the rounding of every sum is counted. Arms that the program holds fast add what they add,
+    and the free ones share the mass that is left.
+
+    `closest` is the information's answer at the point.
     """
-    closest = information.closest(point.w)
     value = closest.value[program.edges]
-    weight = point.unit * point.y / (value * value)
+    weight = point.unit * np.maximum(point.y, 0.0) / (value * value)
+    used = weight > 0
     scale = float(weight.sum())
-    if not scale > 0:
+    if not 0 < scale < np.inf:
         return 0.0
+    chosen = program.edges[used]
     gain = np.bincount(
-        information.index[program.edges].ravel(),
-        ((weight / scale)[:, None] * closest.gradient[program.edges]).ravel(),
+        information.index[chosen].ravel(),
+        ((weight[used] / scale)[:, None] * closest.ceiling[chosen]).ravel(),
         minlength=information.size,
     )
     allowed, free = program.allowed, program.allowed.free
-    net = gain - (allowed.above.T @ point.l + allowed.equal.T @ point.n) / scale
+    above, equal = np.maximum(point.l, 0.0) / scale, point.n / scale
+    net = gain - (allowed.above.T @ above + allowed.equal.T @ equal)
     fixed = point.w.copy()
     fixed[free] = 0.0
-    best = point.w[free].sum() * net[free].max() + net @ fixed
-    best += (allowed.limit @ point.l + allowed.total @ point.n) / scale
-    return 1.0 / float(best) if best > 0 else 0.0
+    mass = point.w[free].sum()
+    best = mass * net[free].max() + net @ fixed + allowed.limit @ above + allowed.total @ equal
+    # The same sums with all signs alike.
+    size = gain + np.abs(allowed.above).T @ above + np.abs(allowed.equal).T @ np.abs(equal)
+    most = mass * size[free].max() + size @ fixed
+    most += np.abs(allowed.limit) @ above + np.abs(allowed.total) @ np.abs(equal)
+    terms = len(chosen) + len(above) + len(equal) + len(fixed)
+    best += (8 + terms) * EPS * most
+    return 1.0 / float(best) if 0 < best < np.inf else 0.0
+
+
+def time_and_error(information: Information, program: Program, w: Array) -> tuple[float, float]:
+    """Largest time among the edges of a program, and the relative error of rounding in it."""
+    closest = information.closest(w)
+    values, errors = closest.value[program.edges], closest.error[program.edges]
+    reached = 1.0 / float(values.min())
+    # Edges that rounding could make the hardest count, too.
+    least = float((values * (1.0 - errors)).min())
+    return reached, 1.0 / (reached * least) - 1.0 if least > 0 else np.inf
 
 
 def certified_gap(information: Information, program: Program, point: Point) -> float:
     """Relative distance between a feasible point's time and its lower certificate."""
     if not point.w[program.allowed.free].min() > 0:  # a solver gone astray; NaN is caught as well
         return np.inf
-    lower = lower_certificate(information, program, point)
-    return time(information, program, point.w) / lower - 1.0 if lower > 0 else np.inf
+    closest = information.closest(point.w)
+    lower = lower_certificate(information, program, point, closest)
+    return 1.0 / float(closest.value[program.edges].min()) / lower - 1.0 if lower > 0 else np.inf
 
 
 def solve(information: Information, program: Program) -> Point:

@@ -40,9 +40,6 @@ _TRACKING = {
 # How far a fixed allocation leans inwards when it would starve an arm.
 LEAN = 0.05
 
-# Empirical means at the very end of a family's range are moved this far inside.
-_EDGE_OF_RANGE = 1e-9
-
 
 def make_setting(
     plan: Plan, polytope: Polytope, table: VertexTable | AnswerTable, slots: Slots
@@ -58,8 +55,6 @@ def make_setting(
         largest = problem.size if problem.epsilon else len(polytope.form.rows) + 2
         levels = kk21_levels(rewards.closed_form, log_union, largest)
     low, high = rewards.to_unit(rewards.range_of_means())
-    low = low + _EDGE_OF_RANGE if np.isfinite(low) else low
-    high = high - _EDGE_OF_RANGE if np.isfinite(high) else high
     domain = rewards.unit_domain() or (-np.inf, np.inf)
     arms = np.flatnonzero(allowed.inside > 0)
     sampler = plan.sampler.in_scenario(plan.scenario)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.kernels.exponential import PRIOR_SAMPLES, regret_of_mixture
+from simplexplore.kernels.roots import RESOLUTION
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem
 
@@ -27,8 +28,10 @@ def mean_intervals(
     seen = counts > 0
     n = np.where(seen, counts, 1.0)
     unit = np.where(seen, rewards.to_unit(means), 0.5)
-    level = math.log(problem.size / delta) + np.array(
-        [regret_of_mixture(rewards.code, *pair) for pair in zip(n, unit, strict=True)]
+    level = (
+        math.log(problem.size)
+        - math.log(delta)
+        + np.array([regret_of_mixture(rewards.code, *pair) for pair in zip(n, unit, strict=True)])
     )
     weight = n * n / (n + PRIOR_SAMPLES) if isinstance(rewards, Gaussian) else n
     low, high = rewards.unit_domain() or tuple(rewards.to_unit(rewards.range_of_means()))
@@ -40,7 +43,10 @@ def mean_intervals(
         return np.asarray(weight * distance <= level)
 
     def end(limit: float) -> Array:
-        """Bisection between the mean and the end of the range, or far enough out."""
+        """Bisection between the mean and the end of the range, or far enough out.
+
+        It ends where floats do, on the outer side: an interval is never too short.
+        """
         inside, outside = unit.copy(), np.full(problem.size, limit)
         if math.isinf(limit):
             step = np.ones(problem.size)
@@ -48,11 +54,16 @@ def mean_intervals(
             while is_inside(outside).any():
                 step *= 2
                 outside = unit + math.copysign(1.0, limit) * step
-        for _ in range(100):
+        at_end = is_inside(outside)  # of the range
+        while True:
             middle = (inside + outside) / 2
+            apart = np.abs(outside - inside) > RESOLUTION * np.abs(outside)
+            between = apart & (middle != inside) & (middle != outside) & ~at_end
+            if not between.any():
+                return outside
             good = is_inside(middle)
-            inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
-        return np.where(is_inside(outside), outside, inside)
+            inside = np.where(between & good, middle, inside)
+            outside = np.where(between & ~good, middle, outside)
 
     lower, upper = rewards.from_unit(end(float(low))), rewards.from_unit(end(float(high)))
     range_low, range_high = problem.rewards.domain or rewards.range_of_means()

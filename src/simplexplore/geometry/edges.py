@@ -8,7 +8,7 @@ small cone. No combination of constraints is ever enumerated.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -21,6 +21,12 @@ from .standard_form import DOUBT, LocalTableau, StandardForm, Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+
+# Gaps that are a smaller share of their terms are summed exactly.
+EXACT_BELOW = 1e-4
+
+# Relative error of values that were computed exactly and scaled, or from one term.
+SLIP = 8 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -35,14 +41,22 @@ class Edges:
         positive parts sum to 1.
     exact : function from e to a dict from arm to Fraction
         The direction in exact numbers, up to its length.
+    slip : (E,) array
+        Relative error that rounding may have left in a value of an edge.
     """
 
     index: Indices
     value: Array
     exact: Callable[[int], dict[int, Fraction]] = field(compare=False, repr=False)
+    slip: Array | float = SLIP
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Edges:
+        """Some of the edges; `exact` still counts all."""
+        slip = np.broadcast_to(self.slip, len(self))[chosen]
+        return replace(self, index=self.index[chosen], value=self.value[chosen], slip=slip)
 
     def dense(self, size: int) -> Array:
         """(E, size) array of directions."""
@@ -54,7 +68,7 @@ class Edges:
         """Loss per unit along each edge, -means @ direction; exactly 0.0 for a tie."""
         terms = self.value * means[self.index]
         gaps = -terms.sum(axis=1)
-        for e in np.flatnonzero(np.abs(gaps) < DOUBT * np.abs(terms).sum(axis=1)):
+        for e in np.flatnonzero(np.abs(gaps) < EXACT_BELOW * np.abs(terms).sum(axis=1)):
             direction = self.exact(int(e))
             length = sum((x for x in direction.values() if x > 0), Fraction(0))
             loss = -sum(rational(float(means[a])) * x for a, x in direction.items())
@@ -80,6 +94,8 @@ def _unit_edges(local: LocalTableau) -> Edges:
     size = local.form.size
     change = -local.body_arms * local.away
     doubtful = np.abs(change) < DOUBT * local.magnitude
+    terms = np.where(doubtful | (change == 0), 0.0, local.magnitude)
+    cancelled = np.divide(terms, np.abs(change), out=np.zeros_like(change), where=terms > 0)
     for n in np.flatnonzero(doubtful.any(axis=0)):
         exact = local.exact_arms(int(local.nonbasic[n]))
         for r in np.flatnonzero(doubtful[:, n]):
@@ -88,7 +104,8 @@ def _unit_edges(local: LocalTableau) -> Edges:
     arms = np.broadcast_to(np.array(local.arms, dtype=np.int64), (len(own), len(local.arms)))
     index = np.column_stack([np.where(own, local.nonbasic, 0), arms])
     value = np.column_stack([own * local.away.astype(float), change.T])
-    return _pack(index, value, lambda e: _direction(local, {e: 1}))
+    slip = SLIP * np.maximum(cancelled.max(axis=0, initial=1.0), 1.0)
+    return _pack(index, value, lambda e: _direction(local, {e: 1}), slip)
 
 
 def _ray_edges(local: LocalTableau, rays: Sequence[dict[int, int]]) -> Edges:
@@ -100,7 +117,7 @@ def _ray_edges(local: LocalTableau, rays: Sequence[dict[int, int]]) -> Edges:
     for e, direction in enumerate(directions):
         index[e, : len(direction)] = list(direction)
         value[e, : len(direction)] = [float(x) for x in direction.values()]
-    return _pack(index, value, directions.__getitem__)
+    return _pack(index, value, directions.__getitem__, np.full(len(index), SLIP))
 
 
 def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:
@@ -115,7 +132,9 @@ def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:
     return {arm: rate for arm, rate in direction.items() if rate}
 
 
-def _pack(index: Indices, value: Array, exact: Callable[[int], dict[int, Fraction]]) -> Edges:
+def _pack(
+    index: Indices, value: Array, exact: Callable[[int], dict[int, Fraction]], slip: Array
+) -> Edges:
     """Move zeros to the end, cut the padding, scale positive parts to sum 1."""
     if len(index):
         order = np.argsort(value == 0, axis=1, kind="stable")
@@ -124,4 +143,4 @@ def _pack(index: Indices, value: Array, exact: Callable[[int], dict[int, Fractio
         width = int((value != 0).sum(axis=1).max())
         value = value[:, :width] / np.where(value > 0, value, 0.0).sum(axis=1, keepdims=True)
         index = np.where(value != 0, index[:, :width], index[:, :1])
-    return Edges(np.ascontiguousarray(index), np.ascontiguousarray(value), exact)
+    return Edges(np.ascontiguousarray(index), np.ascontiguousarray(value), exact, slip)

@@ -306,6 +306,7 @@ class Polytope:
         held = np.where(form.fixed, form.low, 0.0)
         bound = form.bound(form.rows) - form.matrix(form.rows, np.arange(self.size)) @ held
         moves = arms | slacks
+        rise: Array | float
         depth = float(((high - low) / 2 if slacks else high)[moves].min(initial=1.0))
         while True:
             if slacks:

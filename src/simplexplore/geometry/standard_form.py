@@ -194,7 +194,7 @@ class StandardForm:
     def matrix(self, rows: Sequence[int] | Indices, columns: Sequence[int] | Indices) -> Array:
         """Coefficients of variables in rows, each scaled to a largest coefficient of 1."""
         numbers, chosen = np.asarray(rows, dtype=int), np.asarray(columns, dtype=int)
-        block = (chosen == self.size + numbers[:, None]).astype(float)
+        block: Array = (chosen == self.size + numbers[:, None]).astype(float)
         arms = np.flatnonzero(chosen < self.size)
         block[:, arms] = self._matrix[self._place[numbers]][:, chosen[arms]]
         return block
@@ -205,7 +205,7 @@ class StandardForm:
 
     def exact_bound(self, i: int) -> Fraction:
         """Right-hand side of row i, exactly."""
-        return self._exact_bound[self._place[i]]
+        return self._exact_bound[int(self._place[i])]
 
     def entry(self, i: int, column: int) -> Fraction:
         """Coefficient of a variable in row i, exactly, in the scaled row's units."""
@@ -269,7 +269,7 @@ class StandardForm:
         at = self.low.copy()
         arms = list(capped)
         at[arms] = self.high[arms]
-        return self.bound(rows) - self.matrix(rows, np.arange(self.size)) @ at
+        return np.asarray(self.bound(rows) - self.matrix(rows, np.arange(self.size)) @ at)
 
     def _width(self, columns: Indices) -> Array:
         """Distance between the ends of each column."""

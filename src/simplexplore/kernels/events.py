@@ -144,7 +144,7 @@ def level_of_edge(setting: Setting, table: Table, run: Run, memory: Memory, edge
     high = math.inf
     level = 1.0
     shift = 0.0
-    for _ in range(200):
+    while level < math.inf:
         shifted = (math.sqrt(2.0 * level * spread) - gap) / square
         for k in range(first, last):
             run.clipped[table.arm[k]] += table.v[k] * (shifted - shift)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 
 from .kernel import inlined, kernel
-from .records import BERNOULLI, GAUSSIAN, VERTEX, Run, Setting, Table, Vector
+from .records import BERNOULLI, GAUSSIAN, POISSON, VERTEX, Run, Setting, Table, Vector
 from .rng import normal, poisson, uniform
+from .roots import RESOLUTION, is_closed, next_guess
 
 # Robbins' mixture for Gaussian rewards has this many samples' worth of variance.
 PRIOR_SAMPLES = 16.0
@@ -35,48 +36,66 @@ def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
 
 
 @inlined
-def tilt(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float]:
-    """lam(s), which minimises d(mu, lam) + s lam, and -d lam / ds."""
+def tilt(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float, float, float]:
+    """lam(s), which minimises d(mu, lam) + s lam; 1 - lam; lam - mu; and -d lam / ds.
+
+    The second is for Bernoulli rewards. None of them is a difference of close numbers.
+    """
     if setting.family == BERNOULLI:
-        strength = abs(s)
+        strength = min(abs(s), 1e150)
         rarer = mu if s >= 0.0 else 1.0 - mu
-        square = (1.0 + strength) * (1.0 + strength) - 4.0 * strength * rarer
-        root = math.sqrt(max(square, 0.0))
-        lam = 2.0 * rarer / (1.0 + strength + root)
-        rate = lam * (1.0 - lam) / max(root, 1e-300)
-        return (1.0 - lam if s < 0.0 else lam), rate
+        other = 1.0 - mu if s >= 0.0 else mu
+        away = abs(1.0 - strength)
+        root = math.sqrt(away * away + 4.0 * strength * other)
+        fallen = 2.0 * rarer / (1.0 + strength + root)
+        ends = away + root
+        risen = 2.0 * other / ends if strength < 1.0 else 0.5 * ends / strength
+        rate = fallen * risen / max(root, 1e-300)
+        shift = strength * fallen * risen
+        if s < 0.0:
+            return risen, fallen, shift, rate
+        return fallen, risen, -shift, rate
     if setting.family == GAUSSIAN:
         rate = setting.variance[arm]
-        return mu - s * rate, rate
+        shift = -s * rate
+        return mu + shift, 0.0, shift, rate
     room = max(1.0 + s, 1e-50)
     lam = mu / room
-    return lam, lam / room
+    return lam, 0.0, -s * lam, lam / room
 
 
 @inlined
-def shared_cost(mu: float, lam: float) -> float:
-    """mu log(mu / lam) + lam - mu, by a series where the terms cancel."""
+def shared_cost(mu: float, lam: float, shift: float) -> float:
+    """mu log(mu / lam) + lam - mu, the shift being lam - mu; lam where mu = 0.
+
+    x - log(1 + x) cancels for small x = shift / mu; with r = x / (2 + x), of which the
+    logarithm is 2 artanh, it is r x less a series.
+    """
     if mu <= 0.0:
-        return lam - mu
-    x = (lam - mu) / mu
-    if abs(x) < 0.01:
-        return (
-            mu
-            * x
-            * x
-            * (0.5 - x * (1.0 / 3.0 - x * (0.25 - x * (0.2 - x * (1.0 / 6.0 - x / 7.0)))))
-        )
-    return mu * (x - math.log(max(lam / mu, 1e-300)))
+        return lam
+    x = shift / mu
+    if abs(x) < 0.1:
+        r = x / (2.0 + x)
+        z = r * r
+        series = 2.0 / 7.0 + z * (2.0 / 9.0 + z * (2.0 / 11.0 + z * (2.0 / 13.0)))
+        return mu * r * (x - z * (2.0 / 3.0 + z * (2.0 / 5.0 + z * series)))
+    return mu * (x - (math.log1p(x) if x > -0.5 else math.log(max(lam / mu, 1e-300))))
+
+
+@inlined
+def cost(setting: Setting, arm: int, mu: float, lam: float, rest: float, shift: float) -> float:
+    """Information of one sample against lam, as `tilt` returns it."""
+    if setting.family == BERNOULLI:
+        return shared_cost(mu, lam, shift) + shared_cost(1.0 - mu, rest, -shift)
+    if setting.family == GAUSSIAN:
+        return 0.5 * shift * shift / setting.variance[arm]
+    return shared_cost(mu, lam, shift)
 
 
 @inlined
 def divergence(setting: Setting, arm: int, mu: float, lam: float) -> float:
     """Information of one sample."""
-    if setting.family == BERNOULLI:
-        return shared_cost(mu, lam) + shared_cost(1.0 - mu, 1.0 - lam)
-    if setting.family == GAUSSIAN:
-        return 0.5 * ((mu - lam) * (mu - lam)) / setting.variance[arm]
-    return shared_cost(mu, lam)
+    return cost(setting, arm, mu, lam, 1.0 - lam, lam - mu)
 
 
 @inlined
@@ -155,60 +174,86 @@ def beyond(setting: Setting, arm: int, mu: float, level: float, upwards: bool) -
 
 
 @inlined
-def tilted(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float]:
-    """`tilt` within the domain; the second is 0 where the domain holds the first."""
-    lam, rate = tilt(setting, arm, mu, s)
-    if lam <= setting.domain_low:
-        return setting.domain_low, 0.0
-    if lam >= setting.domain_high:
-        return setting.domain_high, 0.0
-    return lam, rate
+def tilted(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float, float, float]:
+    """`tilt` within the domain; the last is 0 where the domain holds the mean."""
+    lam, rest, shift, rate = tilt(setting, arm, mu, s)
+    if lam <= setting.domain_low and not s < setting.lowest_tilt:
+        return setting.domain_low, 1.0 - setting.domain_low, setting.domain_low - mu, 0.0
+    # Past the lowest tilt a mean has no limit but the domain's.
+    endless = s < setting.lowest_tilt and setting.domain_high < math.inf
+    if lam >= setting.domain_high or endless:
+        return setting.domain_high, 1.0 - setting.domain_high, setting.domain_high - mu, 0.0
+    return lam, rest, shift, rate
+
+
+@inlined
+def balance_of(
+    setting: Setting, table: Table, run: Run, edge: int, gap: float, w: Vector, gamma: float
+) -> tuple[float, float]:
+    """v . lam + offset at the tilts of gamma v / w, and how fast it falls with gamma."""
+    excess = gap
+    steep = 0.0
+    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        a = table.arm[k]
+        v = table.v[k]
+        _, _, shift, rate = tilted(setting, a, run.clipped[a], gamma * v / w[a])
+        excess += v * shift
+        steep += v * v * rate / w[a]
+    return excess, steep
+
+
+@inlined
+def is_at_pole(setting: Setting, mu: float, s: float) -> bool:
+    """Whether a tilt of s lets a mean of zero be anything: d(0, lam) + s lam is 0 for all lam."""
+    return mu == 0.0 and s <= setting.lowest_tilt * (1.0 - 4.0 * RESOLUTION)
 
 
 @kernel
 def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, w: Vector) -> float:
-    """gamma with v . lam(gamma v / w) + offset = 0, by Newton's method inside a bracket."""
+    """gamma with v . lam(gamma v / w) + offset = 0, or the last one for which there is a tilt."""
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
     weight = 0.0
     low = 0.0
     high = math.inf
+    unseen = False
+    bounded = setting.lowest_tilt > -math.inf and setting.domain_high == math.inf
     for k in range(first, last):
         a = table.arm[k]
         weight += w[a]
-        bounded = setting.lowest_tilt > -math.inf and setting.domain_high == math.inf
         if bounded and table.v[k] < 0.0:
-            high = min(high, setting.lowest_tilt * w[a] / table.v[k])
+            pole = setting.lowest_tilt * w[a] / table.v[k]
+            if pole < high:
+                high = pole
+                unseen = run.clipped[a] == 0.0
+    if unseen:  # such an arm may end the search at the pole itself
+        excess, _ = balance_of(setting, table, run, edge, gap, w, high)
+        if excess > 0.0:
+            run.root[table.first_root + edge] = high / weight
+            return high
     gamma = run.root[table.first_root + edge] * weight
     if not (gamma > 0.0 and gamma < high):
-        steep = 0.0
-        for k in range(first, last):
-            a = table.arm[k]
-            _, rate = tilted(setting, a, run.clipped[a], 0.0)
-            steep += table.v[k] * table.v[k] * rate / w[a]
+        _, steep = balance_of(setting, table, run, edge, gap, w, 0.0)
         gamma = gap / steep if steep > 0.0 else weight
         if not gamma < high:
             gamma = 0.5 * high
-    for _ in range(200):
-        excess = table.offset[edge]
-        steep = 0.0
-        for k in range(first, last):
-            a = table.arm[k]
-            v = table.v[k]
-            lam, rate = tilted(setting, a, run.clipped[a], gamma * v / w[a])
-            excess += v * lam
-            steep += v * v * rate / w[a]
+    before = math.inf
+    # Beyond that the arms are at the ends of their range: no alternative is left to look for.
+    while gamma < 1e12 * weight:
+        excess, steep = balance_of(setting, table, run, edge, gap, w, gamma)
         if excess > 0.0:
             low = gamma
         else:
             high = gamma
-        if abs(excess) <= 1e-13 * gap:
+        if not abs(excess) > 1e-13 * gap:
             break
-        following = gamma + excess / steep if steep > 0.0 else math.inf
-        if not (following > low and following < high):
-            following = 0.5 * (low + high) if high < math.inf else 4.0 * gamma
-        if abs(following - gamma) <= 1e-15 * gamma:
+        if is_closed(low, high):
+            gamma = low if low > 0.0 else high
             break
-        gamma = following
+        last_excess = before
+        gamma, before = next_guess(gamma, excess, before, steep, low, high)
+        # A Newton step reduces the excess by the square of what the last one did: no need to look.
+        if before * before * before <= 1e-14 * gap * last_excess * last_excess < math.inf:
+            break
     run.root[table.first_root + edge] = gamma / weight
     return gamma
 
@@ -217,7 +262,9 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
 def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
     """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
 
-    The gradient of entry k lies at run.gradient[k - base].
+    The value is that of the dual, which is no more than D_e(w) at any multiplier: evidence is
+    never overstated, whatever the search for the best one came to. The gradient of entry k lies
+    at run.gradient[k - base].
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
     gap = table.offset[edge]
@@ -229,14 +276,26 @@ def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: V
         return 0.0
     gamma = multiplier(setting, table, run, edge, gap, w)
     value = 0.0
+    excess = gap
+    reach = 0.0
     for k in range(first, last):
         a = table.arm[k]
         mu = run.clipped[a]
-        lam, _ = tilted(setting, a, mu, gamma * table.v[k] / w[a])
-        d = divergence(setting, a, mu, lam)
+        s = gamma * table.v[k] / w[a]
+        lam, rest, shift, _ = tilted(setting, a, mu, s)
+        d = cost(setting, a, mu, lam, rest, shift)
         run.gradient[k - base] = d
         value += w[a] * d
-    return value
+        excess += table.v[k] * shift
+        if is_at_pole(setting, mu, s):
+            reach -= table.v[k]
+    value += gamma * excess
+    if reach > 0.0 and excess > 0.0:  # arms at the pole take what is left; lam is their divergence
+        for k in range(first, last):
+            a = table.arm[k]
+            if is_at_pole(setting, run.clipped[a], gamma * table.v[k] / w[a]):
+                run.gradient[k - base] = excess / reach
+    return value if value > 0.0 and value < math.inf else 0.0  # NaN is no evidence either
 
 
 @kernel
@@ -292,19 +351,28 @@ def kk21_penalty(n: float) -> float:
 
 @kernel
 def farthest(setting: Setting, arm: int, mu: float, level: float, upwards: bool) -> float:
-    """The mean on one side of mu whose divergence d(mu, .) is the level, or the range's end.
-
-    Newton's method from beyond the root on a convex function: it never steps back across.
-    """
+    """The mean on one side of mu whose divergence d(mu, .) is the level, or the range's end."""
     x = beyond(setting, arm, mu, level, upwards)
     if setting.family == GAUSSIAN:
         return x  # exact
-    for _ in range(50):
-        excess = divergence(setting, arm, mu, x) - level
-        slope = (x - mu) / variance_at(setting, arm, x)
-        if not (excess > 1e-12 * level) or slope == 0.0:
+    side = 1.0 if upwards else -1.0
+    low = 0.0
+    high = (x - mu) * side
+    distance = high
+    before = math.inf
+    while distance > 0.0:
+        excess = level - divergence(setting, arm, mu, x)
+        if excess > 0.0:
+            low = distance
+            if low == high:  # the range's end
+                break
+        else:
+            high = distance
+        if not abs(excess) > 1e-12 * level or is_closed(low, high):
             break
-        x -= excess / slope
+        steep = distance / variance_at(setting, arm, x)
+        distance, before = next_guess(distance, excess, before, steep, low, high)
+        x = mu + side * distance
     return x
 
 
@@ -316,7 +384,9 @@ def optimistic(setting: Setting, mean: float, n: float, lam: float, arm: int, f:
     upper = farthest(setting, arm, mean, level, True)
     lower = farthest(setting, arm, mean, level, False)
     if setting.family == BERNOULLI:
-        lam = min(max(lam, _MARGIN), 1.0 - _MARGIN)
+        lam = min(lam, 1.0 - _MARGIN)
+    if setting.family != GAUSSIAN:
+        lam = max(lam, _MARGIN)
     gain = max(gain, divergence(setting, arm, upper, lam))
     return max(gain, divergence(setting, arm, lower, lam))
 
@@ -336,10 +406,15 @@ def alternative(setting: Setting, table: Table, run: Run, w: Vector, lam: Vector
         lam[a] = run.clipped[a]
     if least <= 0.0:
         return
+    first = table.first_entry[closest]
+    respond(setting, table, run, closest, first, w)
     weight = 0.0
-    for k in range(table.first_entry[closest], table.first_entry[closest + 1]):
+    for k in range(first, table.first_entry[closest + 1]):
         weight += w[table.arm[k]]
     gamma = run.root[table.first_root + closest] * weight
-    for k in range(table.first_entry[closest], table.first_entry[closest + 1]):
+    for k in range(first, table.first_entry[closest + 1]):
         a = table.arm[k]
-        lam[a], _ = tilted(setting, a, run.clipped[a], gamma * table.v[k] / w[a])
+        if setting.family == POISSON and run.clipped[a] == 0.0:
+            lam[a] = run.gradient[k - first]  # d(0, lam) = lam
+        else:
+            lam[a], _, _, _ = tilted(setting, a, run.clipped[a], gamma * table.v[k] / w[a])

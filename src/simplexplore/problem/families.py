@@ -21,7 +21,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,12 @@ import numpy.typing as npt
 from simplexplore.errors import MeansError, Place, ProblemError, RewardError
 
 from .places import about
+from .rational import rational
 
 Array = npt.NDArray[np.float64]
+
+# Where a mean has to lie strictly inside its range, this far.
+_MARGIN = 1e-9
 
 
 def _finite(value: object, what: str) -> float:
@@ -66,26 +71,37 @@ def _deviation(value: object, what: str) -> float:
 def _cost(mu: Array, lam: Array, shift: Array) -> Array:
     """mu log(mu / lam) + lam - mu >= 0, the shared part of Bernoulli and Poisson.
 
-    The terms cancel to second order in the shift lam - mu, so close by a series takes over.
-    An empirical mean of 0 costs the shift itself (0 log 0 = 0).
+    The terms cancel to second order in the shift lam - mu: with x = shift / mu and
+    r = x / (2 + x), x - log(1 + x) = x - 2 artanh r is r x less a series. An empirical mean of
+    0 costs lam itself (0 log 0 = 0).
     """
     seen = mu > 0
     x = np.divide(shift, mu, out=np.zeros(np.broadcast(mu, shift).shape), where=seen)
-    small = np.abs(x) < 0.02
-    y = np.where(small, x, 0.0)
-    series = (
-        y
-        * y
-        * (
-            1 / 2
-            - y
-            * (1 / 3 - y * (1 / 4 - y * (1 / 5 - y * (1 / 6 - y * (1 / 7 - y * (1 / 8 - y / 9))))))
-        )
-    )
-    ratio = np.divide(lam, mu, out=np.ones(x.shape), where=seen & ~small)
+    small = np.abs(x) < 0.1
+    r = np.where(small, x / (2 + x), 0.0)
+    z = r * r
+    series = 2 / 7 + z * (2 / 9 + z * (2 / 11 + z * (2 / 13)))
+    near = r * (x - z * (2 / 3 + z * (2 / 5 + z * series)))
+    ratio = np.divide(lam, mu, out=np.ones(x.shape), where=seen & (x <= -0.5))
     with np.errstate(divide="ignore"):  # lam = 0: infinitely far
-        direct = x - np.log(ratio)
-    return np.asarray(np.where(seen, mu * np.where(small, series, direct), shift))
+        far = x - np.where(x > -0.5, np.log1p(np.maximum(x, -0.5)), np.log(ratio))
+    return np.asarray(np.where(seen, mu * np.where(small, near, far), lam))
+
+
+@lru_cache(maxsize=8192)
+def _place(mean: float, low: float, high: float) -> tuple[float, float]:
+    """How far a mean is from both ends of a range, over its length, to the last digit."""
+    m, first, last = rational(mean), rational(low), rational(high)
+    return float((m - first) / (last - first)), float((last - m) / (last - first))
+
+
+class Tilted(NamedTuple):
+    """Means after a tilt; none is a difference of close numbers."""
+
+    mean: Array  # lam
+    rest: Array  # 1 - lam, of Bernoulli rewards
+    shift: Array  # lam - mu
+    rate: Array  # -d lam / ds >= 0
 
 
 @dataclass(frozen=True)
@@ -210,20 +226,31 @@ class Family(ABC):
         low, high = self.to_unit(self.domain)
         return float(low), float(high)
 
-    @abstractmethod
-    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
-        """Information of one sample: d(mu, lam), in unit coordinates.
+    def strictly_inside(self, means: Array) -> Array:
+        """Means in unit coordinates, those at an end of the range moved a little inwards."""
+        low, high = self.to_unit(self.range_of_means())
+        return np.clip(means, low + _MARGIN, high - _MARGIN)
 
-        `shift` is lam - mu where it is known to more digits than the difference has.
-        """
+    def places(self, means: Array) -> tuple[Array, Array]:
+        """Means in unit coordinates and 1 less them, each with all its digits."""
+        unit = self.to_unit(means)
+        return unit, 1.0 - unit
+
+    def divergence(self, mu: Array, lam: Array, sigma: Array) -> Array:
+        """Information of one sample: d(mu, lam), in unit coordinates."""
+        return self.cost(mu, 1 - mu, Tilted(lam, 1 - lam, lam - mu, lam), sigma)
+
+    @abstractmethod
+    def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
+        """The same with 1 - mu, 1 - lam and lam - mu as they were before rounding."""
 
     @abstractmethod
     def variance(self, mean: Array, sigma: Array) -> Array:
         """V(mean), the variance of a reward with that mean, in unit coordinates."""
 
     @abstractmethod
-    def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
-        """lam(s) and -d lam / ds >= 0, in unit coordinates."""
+    def tilt(self, mu: Array, rest: Array, s: Array, room: Array, sigma: Array) -> Tilted:
+        """lam(s), in unit coordinates; `rest` is 1 - mu, and `room` 1 + s."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
@@ -284,16 +311,17 @@ class Gaussian(Family):
     def gaussian_deviations(self, size: int) -> Array:
         return self.sigmas(size)
 
-    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
-        scaled = (lam - mu if shift is None else shift) / sigma
+    def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
+        scaled = lam.shift / sigma
         return np.asarray(0.5 * scaled * scaled)
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(np.broadcast_to(sigma * sigma, np.shape(mean)))
 
-    def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
+    def tilt(self, mu: Array, rest: Array, s: Array, room: Array, sigma: Array) -> Tilted:
         variance = self.variance(mu, sigma)
-        return mu - s * variance, variance
+        shift = -s * variance
+        return Tilted(mu + shift, np.zeros_like(shift), shift, variance)
 
     def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
         return np.asarray(means + sigma * rng.standard_normal(np.shape(means)))
@@ -306,8 +334,8 @@ class Bernoulli(Family):
     Examples
     --------
     >>> import numpy as np
-    >>> one = np.ones(1)
-    >>> lam, _ = Bernoulli().tilt(np.array([0.5]), np.array([1.0]), one)
+    >>> half, one = np.array([0.5]), np.ones(1)
+    >>> lam = Bernoulli().tilt(half, half, one, 1 + one, one).mean
     >>> float(np.round(lam[0], 6))  # solves lam - 1/2 + lam (1 - lam) = 0
     0.292893
     """
@@ -321,9 +349,15 @@ class Bernoulli(Family):
     def gaussian_deviations(self, size: int) -> Array:
         return np.full(size, 0.5)  # Pinsker
 
-    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
-        shift = lam - mu if shift is None else shift
-        return _cost(mu, lam, shift) + _cost(1 - mu, 1 - lam, -shift)
+    def places(self, means: Array) -> tuple[Array, Array]:
+        rest = 1.0 - means
+        # Close to 1 the float is not close enough to the number that is meant.
+        near = rest < 0.25
+        rest[near] = [_place(float(x), 0.0, 1.0)[1] for x in means[near]]
+        return means, rest
+
+    def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
+        return _cost(mu, lam.mean, lam.shift) + _cost(rest, lam.rest, -lam.shift)
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(mean * (1 - mean))
@@ -331,14 +365,20 @@ class Bernoulli(Family):
     def _is_possible(self, reward: float) -> bool:
         return reward in (0.0, 1.0)
 
-    def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
-        # Solve for the outcome that becomes rarer: no cancellation on either side.
-        strength = np.abs(s)
-        rarer = np.where(s >= 0, mu, 1 - mu)
-        root = np.sqrt(np.maximum((1 + strength) ** 2 - 4 * strength * rarer, 0.0))
-        lam = 2 * rarer / (1 + strength + root)
-        rate = lam * (1 - lam) / np.maximum(root, np.finfo(float).tiny)
-        return np.where(s >= 0, lam, 1 - lam), rate
+    def tilt(self, mu: Array, rest: Array, s: Array, room: Array, sigma: Array) -> Tilted:
+        # One outcome becomes rarer; both probabilities in forms that never subtract.
+        strength = np.minimum(np.abs(s), 1e150)
+        up = s < 0
+        rarer, other = np.where(up, rest, mu), np.where(up, mu, rest)
+        away = np.abs(1 - strength)
+        root = np.sqrt(away * away + 4 * strength * other)
+        fallen = 2 * rarer / (1 + strength + root)
+        ends, weak = away + root, strength < 1
+        risen = np.where(weak, 2 * other, ends) / np.where(weak, ends, 2 * strength)
+        both = fallen * risen
+        shift = np.where(up, strength, -strength) * both
+        rate = both / np.maximum(root, np.finfo(float).tiny)
+        return Tilted(np.where(up, risen, fallen), np.where(up, fallen, risen), shift, rate)
 
     def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
         return np.asarray((rng.random(np.shape(means)) < means).astype(float))
@@ -355,8 +395,8 @@ class Poisson(Family):
     mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     lowest_tilt: ClassVar[float] = -1.0
 
-    def divergence(self, mu: Array, lam: Array, sigma: Array, shift: Array | None = None) -> Array:
-        return _cost(mu, lam, lam - mu if shift is None else shift)
+    def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
+        return _cost(mu, lam.mean, lam.shift)
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(mean)
@@ -364,11 +404,11 @@ class Poisson(Family):
     def _is_possible(self, reward: float) -> bool:
         return math.isfinite(reward) and reward >= 0 and reward == int(reward)
 
-    def tilt(self, mu: Array, s: Array, sigma: Array) -> tuple[Array, Array]:
+    def tilt(self, mu: Array, rest: Array, s: Array, room: Array, sigma: Array) -> Tilted:
         # At and below -1 any mean is too small: a domain's end must stop it.
-        room = np.maximum(1 + s, 1e-50)
+        room = np.maximum(room, 1e-50)
         lam = mu / room
-        return lam, lam / room
+        return Tilted(lam, np.zeros_like(lam), -s * lam, lam / room)
 
     def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
         return np.asarray(rng.poisson(means).astype(float))
@@ -419,6 +459,10 @@ class Bounded(Bernoulli):
 
     def to_unit(self, means: npt.ArrayLike) -> Array:
         return (np.asarray(means, dtype=float) - self.low) / (self.high - self.low)
+
+    def places(self, means: Array) -> tuple[Array, Array]:
+        pairs = np.array([_place(float(x), self.low, self.high) for x in means])
+        return pairs[:, 0], pairs[:, 1]
 
     def from_unit(self, means: npt.ArrayLike) -> Array:
         return self.low + (self.high - self.low) * np.asarray(means, dtype=float)

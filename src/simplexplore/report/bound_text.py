@@ -6,7 +6,7 @@ Nothing here decides anything; it chooses what to show first and how to write it
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -66,8 +66,7 @@ def times_alone(bound: Bound) -> Array:
     times = np.full(len(gaps), math.inf)
     apart = gaps > 0
     if apart.any():
-        all_edges = bound._edges
-        edges = replace(all_edges, index=all_edges.index[apart], value=all_edges.value[apart])
+        edges = bound._edges.only(apart)
         information = Information(edges, gaps[apart], bound.means, bound.problem.rewards)
         times[apart] = information.edge_times()
     return times

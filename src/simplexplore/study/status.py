@@ -152,9 +152,8 @@ def _plug_in(state: State) -> Bound | None:
     engine = state.engine
     problem = engine.plan.problem
     try:
-        return lower_bound(
-            problem, problem.rewards.from_unit(engine.run.clipped), engine.plan.delta
-        )
+        means = problem.rewards.strictly_inside(engine.run.clipped)
+        return lower_bound(problem, problem.rewards.from_unit(means), engine.plan.delta)
     except NotConvergedError:
         return None
 

@@ -1,0 +1,160 @@
+"""Evidence of explorers fed with past data, in any order, against 60-digit arithmetic."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from precise import information
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.explorer import Explorer
+from simplexplore.exploration.plan import prepare
+from simplexplore.exploration.seeding import streams
+from simplexplore.kernels.exponential import farthest
+from simplexplore.kernels.information import refresh
+from simplexplore.kernels.records import VERTEX
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.problem import Problem
+
+FAMILIES = {
+    "bernoulli": Bernoulli(),
+    "poisson": Poisson(),
+    "bounded": Bounded(-1.0, 3.0),
+    "gaussian": Gaussian(0.7),
+    "gaussian in a domain": Gaussian(1.0, domain=(-1.0, 1.0)),
+    "poisson in a domain": Poisson(domain=(0.0, 3.0)),
+    "bernoulli in a domain": Bernoulli(domain=(0.1, 0.9)),
+}
+
+
+def edges_of(engine):
+    """(statistic, v, offset) of each edge of the recommended vertex."""
+    run, table = engine.run, engine._arrays[0]
+    vertex = int(run.integers[VERTEX])
+    first = int(table.first_edge[vertex])
+    for edge in range(first, int(table.first_edge[vertex + 1])):
+        v = np.zeros(engine.plan.problem.size)
+        part = slice(int(table.first_entry[edge]), int(table.first_entry[edge + 1]))
+        v[table.arm[part]] = table.v[part]
+        yield float(run.value[edge - first]), v.tolist(), float(table.offset[edge])
+
+
+def worst_error(engine):
+    """Largest relative error of a statistic, given the empirical means as they are."""
+    run, rewards = engine.run, engine.plan.problem.rewards
+    kind = "bernoulli" if rewards.name == "bounded" else rewards.name
+    variance = engine._setting.variance.tolist() if kind == "gaussian" else None
+    worst = 0.0
+    for value, v, offset in edges_of(engine):
+        mu, n = run.clipped.tolist(), run.n.tolist()
+        domain = rewards.unit_domain()
+        true = float(information(kind, v, mu, n, variance, offset, domain))
+        if true == 0.0:
+            worst = max(worst, value)
+        elif math.isfinite(true):
+            # Gaps of float means are known to so many digits only.
+            size = sum(abs(x * m) for x, m in zip(v, mu, strict=True)) + abs(offset)
+            gap = offset + math.fsum(x * m for x, m in zip(v, mu, strict=True))
+            worst = max(worst, abs(value / true - 1) / (1 + 1e-6 * size / gap))
+    return worst
+
+
+def random_state(rng, family, size):
+    """An engine that was told the sums of past data, out of the blue."""
+    rows = () if rng.random() < 0.5 or size == 2 else (f"a1 + a{size} <= 0.6",)
+    epsilon = 0.02 if rng.random() < 0.2 and size < 5 else 0.0
+    problem = Problem(size, rows, family, epsilon=epsilon, delta=0.05)
+    engine = Engine(prepare(problem, "top-two", "mixture"))
+    engine.begin(streams(0, range(1))[0])
+    run, setting = engine.run, engine._setting
+    n = np.floor(10.0 ** rng.uniform(0, 6, size))
+    rates = 10.0 ** rng.uniform(-6, 0.3, size)
+    if family.name == "gaussian":
+        mean = rng.normal(0, 10.0 ** rng.uniform(-4, 1), size)
+    elif family.name == "poisson":
+        mean = rng.poisson(n * rates) / n
+    else:
+        rates = np.where(rng.random(size) < 0.5, np.minimum(rates, 1), np.maximum(1 - rates, 0))
+        mean = rng.binomial(n.astype(int), rates) / n
+    # The recommended policy plays the arms with the largest means.
+    played, best = np.argsort(-engine.policy, kind="stable"), np.argsort(-mean, kind="stable")
+    run.n[played], run.mean[played] = n[best], mean[best]
+    run.clipped[:] = np.clip(run.mean, setting.lowest, setting.highest)
+    run.root[:] = rng.choice([0.0, 1e-6, 1.0, 1e6], len(run.root))  # from whatever was before
+    refresh(setting, engine._arrays[0], run)
+    return engine
+
+
+def check_states(count, seed):
+    """Largest error over random states of all families."""
+    rng = np.random.default_rng(seed)
+    worst = {}
+    for name, _ in zip(itertools.cycle(FAMILIES), range(count), strict=False):
+        engine = random_state(rng, FAMILIES[name], int(rng.integers(2, 9)))
+        error = worst_error(engine)
+        worst[name] = max(worst.get(name, 0.0), error)
+    return worst
+
+
+def test_evidence_of_random_states_is_exact():
+    for name, error in check_states(140, seed=1).items():
+        assert error <= 1e-9, name
+
+
+# Patterns on which Newton's method alone ran in a circle.
+PATTERNS = [((69, 97), (37, 38)), ((7, 10), (150, 150)), ((0, 3), (40, 40))]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=str)
+@pytest.mark.parametrize("order", [*itertools.permutations("bac")], ids="".join)
+def test_evidence_after_past_data_in_any_order(pattern, order):
+    told = dict(zip("ba", pattern, strict=True)) | {"c": (1, 40)}
+    problem = Problem(list("bac"), (), Bernoulli(), delta=1e-3)
+    explorer = Explorer(problem, sampler="top-two", threshold="mixture")
+    for arm in order:
+        successes, total = told[arm]
+        for reward in [1.0] * successes + [0.0] * (total - successes):
+            if explorer.stopped:
+                break
+            explorer.tell(arm, reward)
+            if explorer._engine.is_warm and explorer.pulls % 7 == 0:
+                assert worst_error(explorer._engine) <= 1e-11
+    assert worst_error(explorer._engine) <= 1e-11
+
+
+def test_no_false_stop_after_past_data():
+    problem = Problem(list("bac"), (), Bernoulli(), delta=1e-3)
+    explorer = Explorer(problem, sampler="top-two", threshold="mixture")
+    for arm, successes, total in (("b", 69, 97), ("a", 37, 38), ("c", 1, 61)):
+        for i in range(total):
+            explorer.tell(arm, float(i < successes))  # refused once stopped
+    assert not explorer.stopped
+
+
+def test_poisson_mean_of_zero_is_exact():
+    # lam of the arm without events is free at the pole: two arms meet at the weighted mean.
+    problem = Problem(2, (), Poisson(), delta=1e-3)
+    explorer = Explorer(problem, sampler="top-two", threshold="mixture")
+    for _ in range(30):
+        explorer.tell("a2", 0.0)
+    explorer.tell("a1", 2.0)
+    (value, _, _), *_ = edges_of(explorer._engine)
+    together = 2 / 31
+    exact = 2 * math.log(2 / together) + together - 2 + 30 * together
+    assert value == pytest.approx(exact, rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "poisson"])
+def test_farthest_means_are_at_their_level(name):
+    engine = Engine(prepare(Problem(2, (), FAMILIES[name]), "cge", "mixture"))
+    setting = engine._setting
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        mu, level = float(rng.choice([1e-6, 0.01, 0.3, 0.9])), float(10.0 ** rng.uniform(-9, 0))
+        for upwards in (False, True):
+            x = farthest(setting, 0, mu, level, upwards)
+            assert (x > mu) == upwards
+            found = float(FAMILIES[name].divergence(np.array(mu), np.array(x), np.ones(())))
+            if 1e-11 < x < 1 - 1e-11 or name == "poisson":
+                assert found == pytest.approx(level, rel=1e-6) or x <= 1e-12

@@ -1,0 +1,104 @@
+"""Certificates against times recomputed in 60 digits, over families and scales."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import precise
+from simplexplore.bound.bound import lower_bound
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.problem import SCENARIOS, Problem
+from simplexplore.problem.rational import rational
+
+ROWS = ((), ("a1 + a2 <= 0.5",), ("a1 <= 1/3", "a2 + a3 == 0.4"))
+RATIOS = np.array([1, 1 / 2, 1 / 3, 1 / 4])
+
+
+def check(problem, means, narrow=1e-8):
+    """The time at the reported allocation lies within the certificate, and none is shorter."""
+    bound = lower_bound(problem, means)
+    mu = [float(x) for x in means]
+    # A mean is the float's own value or the number that is meant by it: either is covered.
+    for reading in (rational, Fraction):
+        exact = [precise.unit(problem.rewards, reading(x)) for x in mu]
+        for scenario in SCENARIOS:
+            found = bound.scenarios[scenario]
+            gap, time = Decimal(found.relative_gap), Decimal(found.characteristic_time)
+            true = precise.time(bound, found.allocation.tolist(), exact)
+            assert abs(time / true - 1) <= gap, (scenario, mu, time / true - 1, gap)
+            assert found.relative_gap <= narrow
+            # Other allocations of the set, close by: none beats the certified lower bound.
+            inside = bound.scenarios["anytime"].allocation
+            for lean in (1e-3, 1e-6) if reading is rational else ():
+                w = (1 - lean) * found.allocation + lean * inside
+                assert precise.time(bound, w.tolist(), exact) >= time / (1 + gap) * (1 - gap)
+
+
+SCALES = [10.0**-k for k in (1, 3, 5, 7, 9, 12)]
+
+
+@pytest.mark.parametrize("rows", ROWS, ids=str)
+@pytest.mark.parametrize("q", SCALES)
+@pytest.mark.parametrize(
+    "family", [Bernoulli(), Poisson(), Bounded(-3.0, 5.0)], ids=lambda f: f.name
+)
+def test_rare_outcomes(family, q, rows):
+    means = family.from_unit(q * RATIOS)
+    # Next to an end that is not 0, floats have few digits left of what is meant.
+    narrow = 1e-8 + (1e-13 / q if family.name == "bounded" else 0.0)
+    if narrow < 1e-2:
+        check(Problem(4, rows, family), means, narrow)
+
+
+@pytest.mark.parametrize("rows", ROWS, ids=str)
+@pytest.mark.parametrize("q", SCALES)
+@pytest.mark.parametrize("family", [Bernoulli(), Bounded(0.0, 4.0)], ids=lambda f: f.name)
+def test_outcomes_that_are_almost_certain(family, q, rows):
+    means = family.from_unit(1 - q * RATIOS)
+    check(Problem(4, rows, family), means, narrow=1e-8 + 8e-15 / q)
+
+
+@pytest.mark.parametrize(
+    ("family", "means"),
+    [
+        (Poisson(), [1, 5e-13, 3.3e-13, 0.5]),
+        (Poisson(), [1e12 + 4, 1e12 + 3, 1e12 + 2, 1e12 + 1]),
+        (Poisson(), [1e-6, 1e3, 1.0, 30.0]),
+        (Poisson(domain=(0.0, 10.0)), [1, 5e-7, 3.3e-7, 0.5]),
+        (Bernoulli(), [0.5, 1e-12, 2e-12, 1 - 1e-12]),
+        (Bernoulli(), [0.5, 0.5 - 1e-8, 0.5 - 2e-8, 0.4]),
+        (Bernoulli(domain=(0.01, 0.6)), [0.5, 0.4, 0.02, 0.01]),
+        (Gaussian(1.0), [1e12 + 4, 1e12 + 3, 1e12 + 2, 1e12 + 1]),
+        (Gaussian(1e-6), [0.4, 0.3, 0.2, 0.1]),
+        (Gaussian(1e6), [0.4, 0.3, 0.2, 0.1]),
+        (Gaussian((1e-6, 1.0, 1e6, 1e3)), [0.4, 0.3, 0.2, 0.1]),
+        (Gaussian(1.0, domain=(0.0, 0.35)), [0.35, 0.3, 0.2, 0.1]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", ROWS, ids=str)
+def test_numbers_of_very_different_sizes(family, means, rows):
+    check(Problem(4, rows, family), np.array(means), narrow=1e-2)
+
+
+def test_ordinary_rates_are_never_refused():
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        size = int(rng.integers(2, 9))
+        bound = lower_bound(Problem(size, (), Bernoulli()), 10.0 ** rng.uniform(-4, 0, size))
+        assert max(found.relative_gap for found in bound.scenarios.values()) <= 1e-8
+
+
+def test_click_rates_on_which_newton_ran_in_a_circle():
+    means = np.array([0.04255, 0.08042, 0.00142, 0.01373, 0.00101, 0.00759])
+    check(Problem(6, (), Bernoulli()), means)
+
+
+def test_large_means_with_small_gaps_are_exact():
+    # One edge at a time: 2 (1 + 1)^2 / gap^2, and half the samples for each of two arms.
+    means = [1e12 + 4, 1e12 + 3]
+    bound = lower_bound(Problem(2, (), Gaussian(1.0)), means, delta=1e-300)
+    assert bound.characteristic_time == pytest.approx(8.0, rel=1e-12)
+    assert np.isfinite(bound.scenarios["anytime"].lower_bound)
