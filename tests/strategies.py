@@ -108,11 +108,13 @@ def systems(
     max_size: int = 6,
     max_rows: int = 4,
     feasible: bool = True,
+    limits: bool = False,
 ) -> System:
     """Rows through and around one policy, so that vertices are often degenerate.
 
     If `feasible`, that policy satisfies all rows; otherwise bounds are arbitrary, and about
-    half of the problems cannot be satisfied.
+    half of the problems cannot be satisfied. With `limits`, most arms have floors, caps or fixed
+    shares of their own, written with any coefficient.
     """
     size = draw(st.integers(min_size, max_size))
     point = draw(simple_points(size))
@@ -153,6 +155,22 @@ def systems(
             rows.append((row, None, here + room))
         else:
             rows.append((row, here - room, None))
+    for a in range(size) if limits else ():
+        factor = draw(st.sampled_from([Fraction(1), Fraction(1), Fraction(-2), Fraction(1, 3)]))
+        row = tuple(factor if other == a else Fraction(0) for other in range(size))
+        here = point[a] if feasible else abs(draw(st.sampled_from(BOUNDS))) / size
+        low = here * draw(st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)]))
+        high = here + draw(st.sampled_from([Fraction(0), Fraction(1, 5), Fraction(1)]))
+        kind = draw(st.sampled_from(["cap", "cap", "floor", "both", "equal", "none"]))
+        ends = {
+            "cap": (None, high),
+            "floor": (low, None),
+            "both": (low, high),
+            "equal": (here, here),
+        }
+        if kind != "none":
+            lower, upper = (None if x is None else factor * x for x in ends[kind])
+            rows.append((row, upper, lower) if factor < 0 else (row, lower, upper))
     return System(size, tuple(rows))
 
 

@@ -75,3 +75,9 @@ def test_too_many_rays_are_refused(monkeypatch):
     monkeypatch.setattr(cones, "MAX_RAYS", 3)
     with pytest.raises(TooLargeError, match="more than 3 edges"):
         extreme_rays(4, [[1, 1, -1, -1]])
+
+
+def test_too_many_steps_are_refused_and_the_vertex_is_described(monkeypatch):
+    monkeypatch.setattr(cones, "MAX_STEPS", 3)
+    with pytest.raises(TooLargeError, match=r"5 constraints bind there, where 4 would do.*3 steps"):
+        extreme_rays(4, [[1, 1, -1, -1]])

@@ -60,9 +60,22 @@ def floats(row):
 # ------------------------------------------------------------ vertices and edges
 
 
+LIMITED = systems(max_size=5, max_rows=2, limits=True)
+
+
+@HYPOTHESIS
+@given(LIMITED)
+def test_edges_between_floors_and_caps_are_those_of_enumeration(system):
+    check_edges(system)
+
+
 @HYPOTHESIS
 @given(systems(max_size=5))
 def test_edges_of_every_vertex_are_those_of_enumeration(system):
+    check_edges(system)
+
+
+def check_edges(system):
     polytope = Polytope(system.problem())
     all_sides = system.sides()
     points = vertices(all_sides, system.size)
@@ -119,7 +132,7 @@ def test_edges_of_the_optimum_with_six_arms(system, data):
 
 
 @HYPOTHESIS
-@given(systems(max_size=5), st.data())
+@given(systems(max_size=5) | LIMITED, st.data())
 def test_optimum_is_the_best_vertex_and_ties_are_all_found(system, data):
     means = data.draw(exact_means(system.size))
     points = vertices(system.sides(), system.size)
@@ -141,7 +154,7 @@ def test_optimum_is_the_best_vertex_and_ties_are_all_found(system, data):
 
 
 @HYPOTHESIS
-@given(systems(max_size=5), st.data())
+@given(systems(max_size=5) | LIMITED, st.data())
 def test_active_names_degeneracy_and_dimension(system, data):
     means = data.draw(exact_means(system.size))
     problem = system.problem()
@@ -186,7 +199,7 @@ def floats_matrix(rows, size):
 
 
 @HYPOTHESIS
-@given(systems(max_size=5, max_rows=3), st.data())
+@given(systems(max_size=5, max_rows=3) | LIMITED, st.data())
 def test_redundant_rows_can_be_dropped_and_no_more(system, data):
     extra = data.draw(rows_of(system.size))
     points = vertices(system.sides(), system.size)
@@ -207,7 +220,7 @@ def test_redundant_rows_can_be_dropped_and_no_more(system, data):
 
 
 @HYPOTHESIS
-@given(systems(max_size=5))
+@given(systems(max_size=5) | LIMITED)
 def test_deepest_policy_is_inside(system):
     polytope = Polytope(system.problem())
     policy = polytope.deepest_policy()
@@ -225,7 +238,10 @@ def test_deepest_policy_is_inside(system):
 
 
 @HYPOTHESIS
-@given(systems(max_size=4, max_rows=5, feasible=False))
+@given(
+    systems(max_size=4, max_rows=5, feasible=False)
+    | systems(max_size=4, max_rows=1, feasible=False, limits=True)
+)
 def test_infeasible_sets_are_found_and_the_conflict_is_smallest(system):
     problem = system.problem()
     feasible = bool(vertices(system.sides(), system.size))
@@ -363,7 +379,7 @@ def test_ties_that_floats_would_break():
 
 
 @HYPOTHESIS
-@given(systems(max_size=5), st.data())
+@given(systems(max_size=5) | LIMITED, st.data())
 def test_scaling_rows_by_awkward_numbers_changes_nothing(system, data):
     means = floats(data.draw(exact_means(system.size)))
     scaled = system.scaled(data.draw(factors(len(system.rows))))

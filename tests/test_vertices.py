@@ -111,6 +111,43 @@ def test_union_size(system):
     assert np.exp(log_size) == pytest.approx(min(len(supports), len(points) - 1))
 
 
+@HYPOTHESIS
+@given(systems(min_size=2, max_size=5, max_rows=2, limits=True))
+def test_union_size_with_limits_on_arms(system):
+    """Counted or not, it is at least what the union bound needs."""
+    polytope = Polytope(system.problem())
+    if polytope.dimension == 0:
+        return
+    all_sides = system.sides()
+    points = reference.vertices(all_sides, system.size)
+    supports = {
+        frozenset(a for a, x in enumerate(direction) if x)
+        for point in points
+        for direction in reference.edge_directions(all_sides, point)
+    }
+    needed = min(len(supports), len(points) - 1)
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(system.size)))
+    assert np.exp(table.union_size()[0]) == pytest.approx(needed)
+    table.explore = lambda *_, **__: False
+    log_size, counted = table.union_size()
+    assert not counted
+    assert np.exp(log_size) >= needed - 1e-9
+    if polytope.is_limited:  # then it counts supports, of which there are at most so many
+        assert np.exp(log_size) >= len(supports) - 1e-9
+        assert max(map(len, supports)) <= len(polytope.form.rows) + 1
+
+
+@pytest.mark.parametrize(("size", "budget", "expected"), [(40, 0, 780), (40, 1, 10_660)])
+def test_union_size_of_caps_on_every_arm(size, budget, expected):
+    caps = [f"a{i + 1} <= {2 / size}" for i in range(size)]
+    costs = " + ".join(f"{1 + i % 3} * a{i + 1}" for i in range(size))
+    polytope = Polytope(Problem(size, caps + [f"{costs} <= 1.9"] * budget))
+    table = VertexTable(polytope, polytope.optimal_vertex(np.arange(size)))
+    log_size, counted = table.union_size()
+    assert not counted
+    assert np.exp(log_size) == pytest.approx(expected)
+
+
 def test_union_size_beyond_counting(monkeypatch):
     polytope = polytope_of("imdb_sigma1.33")
     table = full_table(polytope, np.zeros(12))

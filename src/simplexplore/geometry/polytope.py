@@ -25,6 +25,9 @@ Array = npt.NDArray[np.float64]
 # A conflict smaller than an irreducible one is looked for among this many subsets.
 MAX_CONFLICT_SUBSETS = 3000
 
+# Programs in search of the deepest policy; a handful is enough.
+MAX_DEPTHS = 200
+
 # Optimal policies listed when several tie; more would not be read.
 MAX_TIES = 20
 
@@ -308,13 +311,13 @@ class Polytope:
         moves = arms | slacks
         rise: Array | float
         depth = float(((high - low) / 2 if slacks else high)[moves].min(initial=1.0))
-        while True:
+        none = np.full(len(form.rows), -1)
+        for _ in range(MAX_DEPTHS):
             if slacks:
-                lower, upper, rise, fall = low + depth, high - depth, 1.0, -1.0
+                lower, upper, rise, fall = low + depth, high - depth, np.ones(len(arms)), -1.0
             else:
                 lower, upper = np.where(arms, np.maximum(low, depth), 0.0), high
                 rise, fall = (arms & (low <= depth)).astype(float), 0.0
-            none = np.full(len(form.rows), -1)
             tableau, missing = phase_one(matrix, bound - matrix @ lower, none, upper - lower)
             turned = tableau.turned[: len(columns)]
             if missing < 1e-15:

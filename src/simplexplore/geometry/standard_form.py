@@ -130,7 +130,7 @@ class StandardForm:
         bounds = np.array([sides[i].bound for i in self.general])
         self._bound = bounds / scale
         self._exact_scale = [rational(float(x), SLIPS) for x in scale]
-        self._exact_bound = [
+        self._exact_bound: list[Fraction] = [
             rational(float(x), SLIPS) / y for x, y in zip(bounds, self._exact_scale, strict=True)
         ]
         self._entries: dict[int, Fraction] = {}
@@ -197,11 +197,11 @@ class StandardForm:
         block: Array = (chosen == self.size + numbers[:, None]).astype(float)
         arms = np.flatnonzero(chosen < self.size)
         block[:, arms] = self._matrix[self._place[numbers]][:, chosen[arms]]
-        return block
+        return np.asarray(block, dtype=float)
 
     def bound(self, rows: Sequence[int] | Indices) -> Array:
         """Right-hand sides of rows, in the scaled row's units."""
-        return np.asarray(self._bound[self._place[rows]])
+        return np.asarray(self._bound[self._place[np.asarray(rows, dtype=int)]], dtype=float)
 
     def exact_bound(self, i: int) -> Fraction:
         """Right-hand side of row i, exactly."""
