@@ -527,7 +527,7 @@ def _try(mutant: Mutant, tree: Path, seconds: float) -> str:
         return f"noticed: no end within {seconds:.0f} s"
     finally:
         path.write_text(text, encoding="utf-8")
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.MULTILINE)
     if done.returncode in (1, 2) and failed:
         return f"noticed by `{failed[1].split('::')[-1]}`, {time.monotonic() - start:.0f} s"
     if done.returncode == 0:
