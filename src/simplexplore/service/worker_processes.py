@@ -25,7 +25,7 @@ from .refusals import DocumentError
 Result = TypeVar("Result")
 
 # Processes at a time, of all tokens and of one.
-_PROCESSES = 16
+_PROCESSES = max(8, 2 * (os.cpu_count() or 1))
 _SHARE = 2
 
 # So many are kept when there is nothing to do, and the others for some seconds.
