@@ -112,8 +112,8 @@ def attack(port: int, kind: str, token: str, until: float, answers: Any) -> None
             break
         try:
             seen[str(send(connection, request, token)[0])] += 1
-        except (OSError, HTTPException):
-            seen["hung up"] += 1
+        except (OSError, HTTPException) as error:
+            seen[type(error).__name__] += 1
             connection.close()
     answers.put((kind, seen))
 
@@ -134,8 +134,8 @@ def stuff(port: int, until: float, answers: Any) -> None:
             try:
                 connection.sock.sendall((head + body).encode())
                 seen[connection.sock.recv(12)[9:].decode()] += 1
-            except OSError:
-                seen["hung up"] += 1
+            except OSError as error:
+                seen[type(error).__name__] += 1
     answers.put(("3.9 MB without a token", seen))
 
 

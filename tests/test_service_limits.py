@@ -1,11 +1,17 @@
 """What every request passes: headers, paths, limits on size and time."""
 
+import asyncio
 import socket
 
+import urllib3
+
+import simplexplore as sx
 from servers import Thread
 from service_client import refused
 from simplexplore.protocol import MAX_BODY
 from simplexplore.service import middleware, server
+from simplexplore.service.worker_processes import WorkerProcesses
+from workers import star
 
 
 def test_headers(client):
@@ -50,6 +56,22 @@ def test_large_bodies(client, study):
 
     answer = client.post(f"{study}/rewards", content=pieces(), headers=headers)
     refused(answer, 413, "too-large", "at most 4,194,304 bytes")
+
+
+def test_slow_work_is_no_slow_body(sqlite_url, monkeypatch):
+    """A file is sent whole, however long it took to write it."""
+    monkeypatch.setattr(middleware, "BODY_TIMEOUT", 0.2)
+    plain = WorkerProcesses.run
+
+    async def slow(*arguments, **settings):
+        await asyncio.sleep(0.5)
+        return await plain(*arguments, **settings)
+
+    monkeypatch.setattr(WorkerProcesses, "run", slow)
+    sx.Study.create(sqlite_url, "mix", star())
+    with Thread(sqlite_url) as running:
+        answer = urllib3.request("GET", f"{running.url}/v1/studies/mix/export", retries=False)
+        assert answer.data.startswith(b"pull,arm,reward")
 
 
 def test_slow_bodies_and_slow_heads(sqlite_url, monkeypatch):

@@ -117,12 +117,14 @@ class _Body:
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._read = 0
-        self._until = time.monotonic() + BODY_TIMEOUT
+        self._until: float | None = None
         self._complete = False
 
     async def __call__(self) -> Message:
         if self._complete:  # what comes now is the news that the client has gone
             return await self._receive()
+        if self._until is None:  # the time until it is wanted is not the client's
+            self._until = time.monotonic() + BODY_TIMEOUT
         try:
             message = await asyncio.wait_for(self._receive(), self._until - time.monotonic())
         except TimeoutError:
