@@ -61,6 +61,8 @@ def tilt(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float,
         return mu + shift, 0.0, shift, rate
     room = max(1.0 + s, 1e-50)
     lam = mu / room
+    if s < setting.lowest_tilt and setting.domain_high < math.inf:
+        lam = setting.domain_high  # a mean has no other limit there, 0 included
     return lam, 0.0, -s * lam, lam / room
 
 
@@ -177,11 +179,9 @@ def beyond(setting: Setting, arm: int, mu: float, level: float, upwards: bool) -
 def tilted(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float, float, float]:
     """`tilt` within the domain; the last is 0 where the domain holds the mean."""
     lam, rest, shift, rate = tilt(setting, arm, mu, s)
-    if lam <= setting.domain_low and not s < setting.lowest_tilt:
+    if lam <= setting.domain_low:
         return setting.domain_low, 1.0 - setting.domain_low, setting.domain_low - mu, 0.0
-    # Past the lowest tilt a mean has no limit but the domain's.
-    endless = s < setting.lowest_tilt and setting.domain_high < math.inf
-    if lam >= setting.domain_high or endless:
+    if lam >= setting.domain_high:
         return setting.domain_high, 1.0 - setting.domain_high, setting.domain_high - mu, 0.0
     return lam, rest, shift, rate
 
@@ -244,10 +244,7 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
             low = gamma
         else:
             high = gamma
-        if not abs(excess) > 1e-13 * gap:
-            break
-        if is_closed(low, high):
-            gamma = low if low > 0.0 else high
+        if not abs(excess) > 1e-13 * gap or is_closed(low, high):
             break
         last_excess = before
         gamma, before = next_guess(gamma, excess, before, steep, low, high)
