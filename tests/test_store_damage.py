@@ -31,12 +31,12 @@ DATA = Path(__file__).parent / "data"
 
 def fill(url, name="mix", pairs=6):
     """A study whose 15 events are of all kinds but one."""
-    study = Study.create(url, name, workers.star(), "ctns", expire_after=60)
+    study = Study.create(url, name, workers.star(1e-290), "ctns", expire_after=60)
     pulls = study.ask(pairs, key="first")
     study.tell_many([(pull, 0.5) for pull in pulls[:-1]])
     study.tell(arm="a", reward=1.5, key="k")
     study.note("hello")
-    study.extend(1e-301)
+    study.extend(1e-300)
     study.ask()
     return study
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -95,6 +96,11 @@ def _size() -> int:
 
 def _peak() -> int:
     """Bytes of memory that were in use at the same time."""
+    # getrusage would count what the process that started this one had, too.
+    with suppress(OSError), Path("/proc/self/status").open(encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
     if not hasattr(resource, "getrusage"):
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
