@@ -20,8 +20,6 @@ from simplexplore.kernels import blocks, cache, native, pipeline, records
 from simplexplore.kernels.slots import FORMS, Slots
 from simplexplore.samplers import find_sampler
 
-STAR = ["front: a1 + a2 <= 0.5", "back: a3 + a4 <= 0.5"]
-
 
 def problem(rewards=None, **settings):
     return sx.Problem(
@@ -74,7 +72,6 @@ def test_blocks_refuse_what_compiled_code_would_misread():
 @pytest.mark.parametrize("sampler", ["top-two", "ctns", "cge"])
 def test_compiled_and_uncompiled_events_are_the_same(sampler, rewards, monkeypatch):
     plan = prepare(problem(rewards, scenario="anytime"), sampler, "mixture")
-    rng = np.random.default_rng(5)
     kinds = np.tile([records.ASKED, records.ASKED, records.TOLD, records.TOLD], 60)
     states = []
     for long in (1e9, -1.0):  # never, always
@@ -93,7 +90,6 @@ def test_compiled_and_uncompiled_events_are_the_same(sampler, rewards, monkeypat
             engine.fold(kinds[i + 2 : i + 4], arms[2:], rewarded)
         assert (engine._stopwatch.seconds > 0) == (long > 0)
         states.append(engine.state())
-    assert rng is not None
     assert states[0].keys() == states[1].keys()
     for name, array in states[0].items():
         assert array.tobytes() == states[1][name].tobytes(), name
