@@ -101,7 +101,7 @@ def test_numba_is_what_the_pipeline_expects():
     assert native._compiler() is pipeline.compiled
 
 
-def test_plain_numba_gives_the_same():
+def test_plain_numba_gives_the_same(tmp_path):
     code = """
         import sys
         sys.modules["simplexplore.kernels.pipeline"] = {hidden}
@@ -112,7 +112,7 @@ def test_plain_numba_gives_the_same():
     """
     hidden = code.format(hidden="None")
     with_it = code.replace('sys.modules["simplexplore.kernels.pipeline"] = {hidden}', "").format()
-    plain, ours = run_python(hidden, SIMPLEXPLORE_CACHE=""), run_python(with_it)
+    plain, ours = run_python(hidden, SIMPLEXPLORE_CACHE=str(tmp_path)), run_python(with_it)
     assert plain.endswith("True")
     assert ours.endswith("False")
     assert plain.rpartition(" ")[0] == ours.rpartition(" ")[0]
