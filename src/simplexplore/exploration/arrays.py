@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
+from simplexplore.geometry.circuits import count_directions
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels.projection import project
 from simplexplore.kernels.records import (
     AVERAGED,
     CUMULATIVE,
     DIRECT,
+    EDGES,
     FOCUSED,
+    PAIRS,
+    POLICIES,
     SAMPLED,
     Memory,
     Projection,
@@ -20,11 +26,14 @@ from simplexplore.kernels.records import (
     Setting,
     Table,
 )
+from simplexplore.kernels.search import LOOKS
 from simplexplore.kernels.slots import Slots
+from simplexplore.problem.families import Bounded
 
 from .plan import Plan
 from .stopping import kk21_levels
-from .vertex_table import AnswerTable, VertexTable, best_arm_table, empty_table
+from .tilts import make_tilts
+from .vertex_table import AnswerTable, VertexTable, best_arm_table, empty_table, one_edge
 
 Array = npt.NDArray[np.float64]
 State = tuple[Table, Run, Memory]
@@ -37,6 +46,12 @@ _TRACKING = {
     "focused": FOCUSED,
 }
 
+# The share of delta for edges that a search does not cross.
+CROSSINGS = 0.05
+
+# Policies of more dimensions have too many neighbours to search among them.
+MOST_DIMENSIONS = 64
+
 # How far a fixed allocation leans inwards when it would starve an arm.
 LEAN = 0.05
 
@@ -47,13 +62,17 @@ def make_setting(
     """What stays fixed during a run."""
     problem, rewards = plan.problem, plan.problem.rewards
     allowed = AllocationSet.of(polytope, plan.scenario)
-    log_union = -np.log(plan.delta)
+    log_union = log_policy = -np.log(plan.delta)
     levels = np.zeros(1)
+    rule = EDGES
     if plan.threshold.function in ("kk21", "mixture"):
         log_union += table.union_size()[0]
     if plan.threshold.function == "kk21":
         largest = problem.size if problem.epsilon else len(polytope.form.rows) + 2
         levels = kk21_levels(rewards.closed_form, log_union, largest)
+    betting = plan.threshold.function == "tilt" and isinstance(rewards, Bounded)
+    if plan.threshold.function == "tilt":
+        rule, log_policy, log_union = tilt_levels(plan, polytope, table)
     low, high = rewards.to_unit(rewards.range_of_means())
     domain = rewards.unit_domain() or (-np.inf, np.inf)
     arms = np.flatnonzero(allowed.inside > 0)
@@ -67,7 +86,8 @@ def make_setting(
         sticking=bool(problem.epsilon),
         delta=float(plan.delta),
         # One's own threshold may be anything; ours are never below log(1 / delta).
-        least_level=0.0 if plan.threshold.file else float(-np.log(plan.delta)),
+        # Bets on bounded rewards may know more than the statistic.
+        least_level=0.0 if plan.threshold.file or betting else float(-np.log(plan.delta)),
         log_union=float(log_union),
         variance=rewards.sigmas(problem.size) ** 2,
         lowest=float(max(low, domain[0])),
@@ -88,10 +108,35 @@ def make_setting(
         first_arms=arms,
         fixed=allowed.inside.copy(),
         levels=levels,
+        tilts=make_tilts(rewards),
+        betting=betting,
+        rule=rule,
+        log_policy=float(log_policy),
         pairs=best_arm_table(problem.size, arms) if sampler.pairs else empty_table(),
         slots=slots,
     )
     return setting._replace(fixed=_fixed_allocation(plan, setting))
+
+
+def tilt_levels(
+    plan: Plan, polytope: Polytope, table: VertexTable | AnswerTable
+) -> tuple[int, float, float]:
+    """What `tilt` must rule out, and at which levels (docs/theory/stopping.md).
+
+    The first level is for one of a policy's edges, less the log of their number; the second for
+    an edge that is never crossed again. Where there is one level for all they are the same.
+    """
+    sure = -np.log(plan.delta)
+    if isinstance(table, AnswerTable):
+        level = sure + np.log(table.answers.signed_union)
+        return EDGES, level, level
+    if len(polytope.form.rows) == 1:
+        level = sure + np.log(polytope.dimension)
+        return PAIRS, level, level
+    union = np.log(count_directions(polytope.form))
+    if polytope.dimension > MOST_DIMENSIONS:
+        return EDGES, sure + union, sure + union
+    return POLICIES, sure - np.log1p(-CROSSINGS), sure + union - np.log(CROSSINGS)
 
 
 def _fixed_allocation(plan: Plan, setting: Setting) -> Array:
@@ -134,9 +179,10 @@ def make_state(plan: Plan, setting: Setting, table: VertexTable | AnswerTable) -
         time=np.zeros(0),
         gradient=np.zeros(0),
         scale=np.zeros(1),
+        bets=np.zeros((size, 2 * len(setting.tilts.strength)) if setting.betting else (0, 0)),
         rate=np.zeros(len(table.answers) if isinstance(table, AnswerTable) else 0),
         root=np.zeros(0),
-        integers=np.zeros(9, dtype=np.int64),
+        integers=np.zeros(10, dtype=np.int64),
         rewards=np.zeros(4, dtype=np.uint64),
         choices=np.zeros(4, dtype=np.uint64),
     )
@@ -147,16 +193,36 @@ def make_state(plan: Plan, setting: Setting, table: VertexTable | AnswerTable) -
         rows=np.zeros((5, rows)),
         scratch=np.zeros((4, size)),
         system=np.zeros((rows, rows)),
+        **_tilt_memory(plan, setting, table),
     )
     return fitted(table.arrays(), setting.pairs, run, memory)
+
+
+def _tilt_memory(plan: Plan, setting: Setting, table: VertexTable | AnswerTable) -> dict[str, Any]:
+    """What `tilt` needs; next to nothing for other thresholds."""
+    is_used = plan.threshold.function == "tilt"
+    widest = setting.size  # arms of a comparison; an edge has one more than rows that bind
+    if isinstance(table, VertexTable):
+        widest = min(widest, len(table.polytope.form.rows) + 1)
+    widest = max(2, widest) if is_used else 0
+    return {
+        "looks": np.zeros((2 * LOOKS if is_used else 0, 0)),
+        "edge": one_edge(widest),
+        "tilting": np.zeros((4 + 3 * (widest + 1), len(setting.tilts.strength))),
+        "newton": np.zeros((6, widest)),
+        "hessian": np.zeros((widest, widest)),
+        "queue": np.zeros((2, 0), dtype=np.int64),
+    }
 
 
 def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
     """The same records with room for every vertex of the tables, contents kept."""
     # The roots of the pairs' edges come first: their number never changes.
-    table = table._replace(first_root=len(pairs.following))
+    # So does that of the one edge aside.
+    before = len(pairs.following)
+    table = table._replace(first_root=before + 1)
     edges = max(len(table.following), len(pairs.following))
-    roots = len(table.following) + len(pairs.following)
+    roots = before + 1 + len(table.following)
     widest = max(_most(table.first_edge), _most(pairs.first_edge))
     entries = max(_most_entries(table), _most_entries(pairs))
     run = run._replace(
@@ -171,6 +237,13 @@ def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
         longer = np.zeros((len(memory.edges), edges))
         longer[:, : memory.edges.shape[1]] = memory.edges
         memory = memory._replace(edges=longer)
+    looks = np.zeros((len(memory.looks), len(table.following)))
+    looks[:, : memory.looks.shape[1]] = memory.looks
+    memory = memory._replace(
+        looks=looks,
+        edge=memory.edge._replace(first_root=before),
+        queue=np.zeros((2, len(table.first_edge)), dtype=np.int64),
+    )
     return table, run, memory
 
 

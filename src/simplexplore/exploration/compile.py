@@ -28,7 +28,9 @@ from simplexplore.kernels import (
     projection,
     recommend_answer,
     recommend_vertex,
+    search,
     thresholds,
+    tilt,
 )
 from simplexplore.kernels.blocks import Block
 from simplexplore.kernels.cache import code_of, lasts
@@ -43,10 +45,18 @@ if TYPE_CHECKING:
 PATIENCE = 2.0
 
 # Seconds to compile, for the estimate; others take less than half of one.
-_SECONDS = {"simulate_runs": 3.0, "fold_events": 3.0, "step": 2.5, "balance": 2.5, "project": 2.0}
+_SECONDS = {
+    "simulate_runs": 3.0,
+    "fold_events": 3.0,
+    "step": 2.5,
+    "balance": 2.5,
+    "project": 2.0,
+    "tilt": 2.0,
+}
 
 _FORM = {
     "allocate": "Allocate",
+    "enough": "Enough",
     "reached": "Reached",
     "recommend": "Recommend",
     "balance": "Balance",
@@ -57,6 +67,7 @@ _ENTRIES: dict[str, tuple[Callable[..., Any], str]] = {
     "step": (episode.step, "Step"),
     "fold": (events.fold_events, "Fold"),
     "level": (events.level_of_edge, "Level"),
+    "evidence": (tilt.tilt_evidence, "Evidence"),
 }
 
 
@@ -78,16 +89,18 @@ class Program:
     ) -> None:
         self._made_with = (sampler, threshold, rule, closed_form, sticking)
         self.closed_form = closed_form
-        reached = function_of(threshold, rule) if threshold else getattr(thresholds, rule)
+        by_edge = function_of(threshold, rule) if threshold else getattr(thresholds, rule, None)
         self.slots = Slots(
             allocate=function_of(sampler, "allocate"),
-            reached=reached,
+            enough=thresholds.every_edge if by_edge else search.tilt,
+            reached=by_edge or thresholds.gk16,  # `tilt` asks policies, not edges one by one
             recommend=(recommend_answer if sticking else recommend_vertex).recommend,
             balance=maximin.balance,
             project=projection.project,
         )
         called = calls(self.slots.allocate) | calls(self.slots.recommend)
-        self._used = {"allocate", "reached", "recommend"} | (called & {"balance", "project"})
+        self._used = {"allocate", "enough", "recommend"} | (called & {"balance", "project"})
+        self._used |= {"reached"} if by_edge else set()
         self._behind: dict[str, threading.Thread] = {}
 
     @property

@@ -7,6 +7,7 @@ exploration logic of its own. Single steps and events run uncompiled until that 
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from simplexplore.kernels.records import (
     ARM,
     GO_ON,
     MISSING_EDGE,
+    POLICIES,
     PULLS,
     STOPPED,
     UNKNOWN_VERTEX,
@@ -34,6 +36,8 @@ from simplexplore.kernels.records import (
     Job,
     Run,
 )
+from simplexplore.kernels.search import BEST, level_of_policy
+from simplexplore.kernels.tilt import tilt_evidence
 from simplexplore.samplers import SAMPLERS
 
 from .arrays import fitted, make_setting, make_state
@@ -300,8 +304,23 @@ class Engine:
         for e, edge in enumerate(range(first, last)):
             entries = slice(table.first_entry[edge], table.first_entry[edge + 1])
             directions[e, table.arm[entries]] = -table.v[entries]
-            levels[e] = self._called("level", events.level_of_edge, edge)
+            levels[e] = self._level(edge, float(run.value[e]))
         return directions, run.value[: last - first].copy(), levels
+
+    def _level(self, edge: int, statistic: float) -> float:
+        """The least statistic with which an edge would be ruled out, all else as it is."""
+        if self.plan.threshold.function != "tilt":
+            return float(self._called("level", events.level_of_edge, edge))
+        table, run, _ = self._arrays
+        needed = self._setting.log_union
+        if self._setting.rule == POLICIES:
+            needed = level_of_policy(self._setting, table, int(run.integers[VERTEX]))
+        return max(0.0, statistic - self._evidence(edge, statistic) + needed)
+
+    def _evidence(self, edge: int, statistic: float) -> float:
+        """Log of the most evidence that `tilt` ever had against an edge."""
+        value = self._called("evidence", tilt_evidence, edge, statistic, -math.inf, math.inf)
+        return max(float(value), float(self._arrays[2].looks[BEST, edge]))
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
         """Every array that the future depends on, by name; not copies."""
@@ -311,6 +330,7 @@ class Engine:
             "memory.arms": memory.arms,
             "memory.edges": memory.edges,
             "memory.rows": memory.rows,
+            "memory.looks": memory.looks,
             "pending": self.pending,
         }
 

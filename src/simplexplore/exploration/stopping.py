@@ -50,7 +50,8 @@ THRESHOLDS = {
         Threshold("gk16", "log((1 + log t) / delta), the authors' code; a heuristic", "gk16"),
         Threshold("paper", "log((1 + log log t) / delta) as printed; a heuristic", "paper"),
         Threshold("kk21", "Kaufmann & Koolen 2021, per edge; proven", "kk21"),
-        Threshold("mixture", "conjugate mixtures, per edge; proven and tighter", "mixture"),
+        Threshold("mixture", "conjugate mixtures, per edge; proven", "mixture"),
+        Threshold("tilt", "mixtures of tilts, policies one by one; proven, the least", "tilt"),
     )
 }
 

@@ -197,6 +197,13 @@ def empty_table() -> Table:
     return _Buffers(1).table()
 
 
+def one_edge(size: int) -> Table:
+    """A table for an edge of up to so many arms, to be written by kernels."""
+    buffers = _Buffers(1)
+    buffers.append(np.zeros((1, size), dtype=np.int64), np.ones((1, size)))
+    return buffers.table()
+
+
 def _log_binomial(n: int, k: int) -> float:
     if k > n:
         return -math.inf

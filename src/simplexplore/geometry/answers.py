@@ -141,11 +141,20 @@ class Answers:
         means says so, whatever the answer; that vertex is fixed, though unknown, so only
         comparisons with one vertex have to hold together (docs/theory/epsilon.md).
         """
+        return self._union(signed=False)
+
+    @cached_property
+    def signed_union(self) -> int:
+        """The same for evidence that depends on which arms win and which lose."""
+        return self._union(signed=True)
+
+    def _union(self, signed: bool) -> int:
         most = 1
         for corner in self.corners:
-            used = (self._whole != corner).astype(bool)
-            supports = np.unique(used[used.any(axis=1)], axis=0)
-            most = max(most, len(supports))
+            used = (self._whole > corner).astype(np.int8)
+            fewer = (self._whole < corner).astype(np.int8)
+            used = used - fewer if signed else used | fewer
+            most = max(most, len(np.unique(used[used.any(axis=1)], axis=0)))
         return most
 
 

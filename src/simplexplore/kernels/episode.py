@@ -51,6 +51,17 @@ def begin(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     memory.arms[:, :] = 0.0
     memory.edges[:, :] = 0.0
     memory.rows[:, :] = 0.0
+    memory.looks[:, :] = 0.0
+    run.bets[:, :] = 0.0
+
+
+@kernel
+def bet(setting: Setting, run: Run, arm: int, reward: float) -> None:
+    """Take a bounded reward into the sums that tilt.py needs."""
+    count = setting.tilts.strength.size
+    for k in range(count):
+        run.bets[arm, k] += math.log1p(setting.tilts.slope[0, k] * reward)
+        run.bets[arm, count + k] += math.log1p(setting.tilts.slope[1, k] * reward)
 
 
 @inlined
@@ -61,6 +72,8 @@ def observe(setting: Setting, table: Table, run: Run, arm: int, reward: float) -
     n = run.n[arm] + 1.0
     run.n[arm] = n
     run.mean[arm] += (reward - run.mean[arm]) / n
+    if setting.betting:
+        bet(setting, run, arm, reward)
     run.clipped[arm] = min(max(run.mean[arm], setting.lowest), setting.highest)
     if run.integers[WARM] and n > 1.0:
         if run.integers[PULLS] & (REFRESH - 1) == 0:
@@ -81,23 +94,6 @@ def weakest_edge(table: Table, run: Run) -> int:
             least = run.value[e]
             weakest = e
     return weakest
-
-
-@inlined
-def enough(setting: Setting, table: Table, run: Run, weakest: int) -> bool:
-    """Whether every edge of the recommended vertex is ruled out, the weakest one first."""
-    if weakest < 0:
-        return True
-    if run.value[weakest] < setting.least_level:
-        return False
-    vertex = run.integers[VERTEX]
-    first = table.first_edge[vertex]
-    if not setting.slots.reached(setting, table, run, first + weakest, run.value[weakest]):
-        return False
-    for edge in range(first, table.first_edge[vertex + 1]):
-        if not setting.slots.reached(setting, table, run, edge, run.value[edge - first]):
-            return False
-    return True
 
 
 @inlined
@@ -124,10 +120,13 @@ def judge(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
         if status != GO_ON:
             return status
         weakest = weakest_edge(table, run)
-    if enough(setting, table, run, weakest):
-        run.integers[STATUS] = STOPPED
-        return STOPPED
-    return GO_ON
+    status = STOPPED
+    if weakest >= 0:
+        status = GO_ON
+        if run.value[weakest] >= setting.least_level:  # below that no rule would stop
+            status = setting.slots.enough(setting, table, run, memory, weakest)
+    run.integers[STATUS] = status
+    return status
 
 
 @kernel

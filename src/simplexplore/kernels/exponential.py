@@ -327,17 +327,37 @@ def touch(setting: Setting, table: Table, run: Run, arm: int) -> None:
 
 
 @kernel
-def mixture_reached(setting: Setting, table: Table, run: Run, edge: int, statistic: float) -> bool:
-    """Whether an edge's evidence beats the mixture threshold (docs/theory/stopping.md)."""
-    level = setting.log_union
+def mixture_evidence(
+    setting: Setting, table: Table, run: Run, edge: int, statistic: float
+) -> float:
+    """Log of the mixture's evidence that an edge is no improvement (docs/theory/stopping.md)."""
+    price = 0.0
     weight = 1.0
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         a = table.arm[k]
-        level += regret_of_mixture(setting.family, run.n[a], run.mean[a])
+        price += regret_of_mixture(setting.family, run.n[a], run.mean[a])
         # With this share of each arm's information the evidence is at least so much of the plain
         # statistic.
         weight = min(weight, weight_of_mixture(setting, run.n[a]))
-    return statistic * weight >= level
+    return statistic * weight - price
+
+
+@kernel
+def closest(setting: Setting, table: Table, run: Run, edge: int, w: Vector, lam: Vector) -> None:
+    """Write the closest alternative across an edge at w into lam, by the edge's arms."""
+    first, last = table.first_entry[edge], table.first_entry[edge + 1]
+    respond(setting, table, run, edge, first, w)
+    weight = 0.0
+    for k in range(first, last):
+        weight += w[table.arm[k]]
+    gamma = run.root[table.first_root + edge] * weight
+    for k in range(first, last):
+        a = table.arm[k]
+        if setting.family == POISSON and run.clipped[a] == 0.0:
+            lam[k - first] = run.gradient[k - first]  # d(0, lam) = lam
+        else:
+            s = gamma * table.v[k] / w[a]
+            lam[k - first], _, _, _ = tilted(setting, a, run.clipped[a], s)
 
 
 @inlined
@@ -392,26 +412,18 @@ def optimistic(setting: Setting, mean: float, n: float, lam: float, arm: int, f:
 def alternative(setting: Setting, table: Table, run: Run, w: Vector, lam: Vector) -> None:
     """Write the closest alternative at w over all edges of the vertex into lam."""
     vertex = run.integers[VERTEX]
-    closest = table.first_edge[vertex]
+    nearest = table.first_edge[vertex]
     least = math.inf
-    for edge in range(closest, table.first_edge[vertex + 1]):
+    for edge in range(nearest, table.first_edge[vertex + 1]):
         value = respond(setting, table, run, edge, table.first_entry[edge], w)
         if value < least:
             least = value
-            closest = edge
+            nearest = edge
     for a in range(setting.size):
         lam[a] = run.clipped[a]
     if least <= 0.0:
         return
-    first = table.first_entry[closest]
-    respond(setting, table, run, closest, first, w)
-    weight = 0.0
-    for k in range(first, table.first_entry[closest + 1]):
-        weight += w[table.arm[k]]
-    gamma = run.root[table.first_root + closest] * weight
-    for k in range(first, table.first_entry[closest + 1]):
-        a = table.arm[k]
-        if setting.family == POISSON and run.clipped[a] == 0.0:
-            lam[a] = run.gradient[k - first]  # d(0, lam) = lam
-        else:
-            lam[a], _, _, _ = tilted(setting, a, run.clipped[a], gamma * table.v[k] / w[a])
+    first = table.first_entry[nearest]
+    closest(setting, table, run, nearest, w, run.gradient)
+    for k in range(first, table.first_entry[nearest + 1]):
+        lam[table.arm[k]] = run.gradient[k - first]

@@ -78,32 +78,47 @@ def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slow
 
 
 @kernel
-def mixture_reached(setting: Setting, table: Table, run: Run, edge: int) -> bool:
-    """Whether an edge's evidence beats one of Robbins' mixtures (docs/theory/stopping.md).
+def closest(setting: Setting, table: Table, run: Run, edge: int, lam: Vector) -> None:
+    """Write the closest alternative across an edge into lam, by the edge's arms."""
+    first, last = table.first_entry[edge], table.first_entry[edge + 1]
+    gap = table.offset[edge]
+    spread = 0.0
+    for k in range(first, last):
+        a = table.arm[k]
+        gap += table.v[k] * run.clipped[a]
+        spread += setting.variance[a] * table.v[k] * table.v[k] / run.n[a]
+    for k in range(first, last):
+        a = table.arm[k]
+        shift = gap / spread * setting.variance[a] * table.v[k] / run.n[a]
+        lam[k - first] = run.clipped[a] - shift
 
-    Each c of a grid is a mixture centred at the alternative with variance sigma^2 / c; one
-    that passes with its share of delta is enough.
+
+@kernel
+def mixture_evidence(setting: Setting, table: Table, run: Run, edge: int) -> float:
+    """Log of Robbins' mixtures that an edge is no improvement (docs/theory/stopping.md).
+
+    Each c of a grid is a mixture centred at the alternative with variance sigma^2 / c; the best
+    one counts, with its share.
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
     gap = table.offset[edge]
     for k in range(first, last):
         gap += table.v[k] * run.clipped[table.arm[k]]
+    best = -math.inf
     if gap <= 0.0:
-        return False
-    level = setting.log_union + math.log(7.0)
+        return best
     c = 1.0
     for _ in range(7):
         spread = 0.0
-        penalty = 0.0
+        penalty = math.log(7.0)
         for k in range(first, last):
             a = table.arm[k]
             n = run.n[a]
             spread += setting.variance[a] * table.v[k] * table.v[k] * (n + c) / (n * n)
             penalty += 0.5 * math.log1p(n / c)
-        if 0.5 * gap * gap / spread >= level + penalty:
-            return True
+        best = max(best, 0.5 * gap * gap / spread - penalty)
         c *= 4.0
-    return False
+    return best
 
 
 @inlined

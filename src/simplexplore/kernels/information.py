@@ -48,11 +48,22 @@ def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slow
 
 
 @inlined
-def mixture_reached(setting: Setting, table: Table, run: Run, edge: int, statistic: float) -> bool:
-    """Whether an edge's evidence beats the mixture threshold."""
+def mixture_evidence(
+    setting: Setting, table: Table, run: Run, edge: int, statistic: float
+) -> float:
+    """Log of the evidence of conjugate mixtures that an edge is no improvement."""
     if setting.closed_form:
-        return gaussian.mixture_reached(setting, table, run, edge)
-    return exponential.mixture_reached(setting, table, run, edge, statistic)
+        return gaussian.mixture_evidence(setting, table, run, edge)
+    return exponential.mixture_evidence(setting, table, run, edge, statistic)
+
+
+@inlined
+def closest(setting: Setting, table: Table, run: Run, edge: int, lam: Vector) -> None:
+    """Write the closest alternative across an edge into lam, by the edge's arms."""
+    if setting.closed_form:
+        gaussian.closest(setting, table, run, edge, lam)
+    else:
+        exponential.closest(setting, table, run, edge, run.n, lam)
 
 
 @inlined

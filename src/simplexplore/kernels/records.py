@@ -40,10 +40,14 @@ NOT_SOLVED = 3
 ASKED, TOLD, LATE, EXPIRED, ELSEWHERE, EXTENDED = range(6)
 
 # Places in Run.integers.
-PULLS, VERTEX, ARM, WARM, STATUS, MISSING_EDGE, CAPPED, ITERATIONS, LOOK = range(9)
+PULLS, VERTEX, ARM, WARM, STATUS, MISSING_EDGE, CAPPED, ITERATIONS, LOOK, SEARCH = range(10)
 
 # Families with a variance function of their own.
 GAUSSIAN, BERNOULLI, POISSON = Gaussian.code, Bernoulli.code, Poisson.code
+
+# What must be ruled out before a run stops by `tilt` (search.py): all edges, all pairs of an arm
+# that has more than its least share and one that has less than its most, or policies one by one.
+EDGES, PAIRS, POLICIES = range(3)
 
 # Tracking rules.
 CUMULATIVE, AVERAGED, DIRECT, SAMPLED, FOCUSED = range(5)
@@ -62,6 +66,20 @@ class Table(NamedTuple):
     column_edge: Indices  # edge, counted from the vertex's first
     column_v: Vector
     first_root: int  # where the roots of its edges begin in Run.root
+
+
+class Tilts(NamedTuple):
+    """The mixture of tilt.py: constants, the same for every problem with rewards of a kind.
+
+    Rows are for arms that the recommended policy would lose (0) or win (1) by; the last tilt is
+    none.
+    """
+
+    strength: Vector  # (31,)
+    slope: Matrix  # (2, 31) how fast a tilt's fair price rises with the mean
+    scale: Vector  # (20,) prior of the scales
+    step: IndexRows  # (2, 8) tilts of an arm, counted from the scale; -1 for none
+    share: Matrix  # (2, 8) their prior
 
 
 class Setting(NamedTuple):
@@ -95,6 +113,10 @@ class Setting(NamedTuple):
     first_arms: Indices  # arms to play once before anything else
     fixed: Vector  # (K,) allocation of samplers that never change it
     levels: Vector  # threshold constants by size of an edge's support
+    tilts: Tilts
+    betting: bool  # whether Run.bets are kept: bounded rewards
+    rule: int  # what `tilt` must rule out: EDGES, PAIRS or POLICIES
+    log_policy: float  # level for one of a policy's edges, less the log of their number
     pairs: Table  # edges of the best-arm problem, one vertex per arm (empty if unused)
     slots: Slots  # the functions that a run binds
 
@@ -114,9 +136,10 @@ class Run(NamedTuple):
     time: Vector  # by edge: scratch
     gradient: Vector  # by entry of the vertex: scratch for information per arm
     scale: Vector  # (1,) size of the means: what counts as an improvement
+    bets: Matrix  # (K, 62) sums of log(1 + b x) over an arm's rewards x (bounded rewards)
     rate: Vector  # by answer: information per sample at the last look (empty if unused)
     root: Vector  # by edge of all tables: multipliers of the last projections, over total weight
-    integers: Indices  # (9,)
+    integers: Indices  # (10,)
     rewards: Words  # (4,) random stream of the environment
     choices: Words  # (4,) random stream of the sampler
 
@@ -129,6 +152,12 @@ class Memory(NamedTuple):
     rows: Matrix  # (c, number of rows)
     scratch: Matrix  # (d, K): nothing is kept there
     system: Matrix  # (rows, rows): scratch for small linear systems
+    looks: Matrix  # (8, E): what `tilt` knows of the edges, see search.py
+    edge: Table  # one edge: scratch
+    tilting: Matrix  # scratch of tilt.py
+    newton: Matrix  # the same, by arm of an edge
+    hessian: Matrix  # the same
+    queue: IndexRows  # (2, V): scratch of search.py
 
 
 class Job(NamedTuple):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 Allocate = Callable[..., None]
 Reached = Callable[..., bool]
+Enough = Callable[..., int]
 Recommend = Callable[..., int]
 Balance = Callable[..., float]
 Project = Callable[..., bool]
@@ -23,6 +24,7 @@ _STATE = ("Setting", "Table", "Run", "Memory")
 FORMS: dict[str, tuple[str, ...]] = {
     "Allocate": (*_STATE, "None"),
     "Reached": (*_STATE[:3], "int", "float", "bool"),
+    "Enough": (*_STATE, "int", "int"),
     "Recommend": (*_STATE, "int"),
     "Balance": (*_STATE, "Shares", "int", "bool", "float", "float"),
     "Project": ("Setting", "Projection", "bool"),
@@ -30,6 +32,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "Step": (*_STATE, "int", "float", "bool", "int"),
     "Fold": (*_STATE, "Events", "int"),
     "Level": (*_STATE, "int", "float"),
+    "Evidence": (*_STATE, "int", "float", "float", "float", "float"),
 }
 
 
@@ -37,7 +40,8 @@ class Slots(NamedTuple):
     """The functions of a run."""
 
     allocate: Allocate  # the sampler: writes the next allocation into run.w
-    reached: Reached  # the stopping rule: whether an edge's evidence is enough
+    enough: Enough  # the stopping rule: whether the recommended policy can be returned
+    reached: Reached  # the threshold: whether an edge's evidence is enough
     recommend: Recommend  # the policy to work for: a vertex, or an answer within epsilon
     balance: Balance  # the allocation with the most information (maximin.py)
     project: Project  # the closest allocation of the set (projection.py)

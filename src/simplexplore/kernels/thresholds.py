@@ -7,9 +7,22 @@ from __future__ import annotations
 
 import math
 
-from .information import kk21_penalty, mixture_reached
+from .information import kk21_penalty, mixture_evidence
 from .kernel import kernel
-from .records import PULLS, Run, Setting, Table
+from .records import GO_ON, PULLS, STOPPED, VERTEX, Memory, Run, Setting, Table
+
+
+@kernel
+def every_edge(setting: Setting, table: Table, run: Run, memory: Memory, weakest: int) -> int:
+    """Stop when every edge of the recommended vertex is ruled out, the weakest one first."""
+    vertex = run.integers[VERTEX]
+    first = table.first_edge[vertex]
+    if not setting.slots.reached(setting, table, run, first + weakest, run.value[weakest]):
+        return GO_ON
+    for edge in range(first, table.first_edge[vertex + 1]):
+        if not setting.slots.reached(setting, table, run, edge, run.value[edge - first]):
+            return GO_ON
+    return STOPPED
 
 
 @kernel
@@ -39,4 +52,4 @@ def kk21(setting: Setting, table: Table, run: Run, edge: int, statistic: float) 
 @kernel
 def mixture(setting: Setting, table: Table, run: Run, edge: int, statistic: float) -> bool:
     """Conjugate mixtures over the support of the edge. Proven in docs/theory/stopping.md."""
-    return mixture_reached(setting, table, run, edge, statistic)
+    return mixture_evidence(setting, table, run, edge, statistic) >= setting.log_union

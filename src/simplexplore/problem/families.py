@@ -280,7 +280,7 @@ class Gaussian(Family):
 
     name: ClassVar[str] = "gaussian"
     code: ClassVar[int] = 0
-    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture")
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture", "tilt")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -342,7 +342,7 @@ class Bernoulli(Family):
 
     name: ClassVar[str] = "bernoulli"
     code: ClassVar[int] = 1
-    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture")
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture", "tilt")
     rewards_are: ClassVar[str] = "0 or 1"
     mean_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
@@ -390,7 +390,7 @@ class Poisson(Family):
 
     name: ClassVar[str] = "poisson"
     code: ClassVar[int] = 2
-    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture")
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture", "tilt")
     rewards_are: ClassVar[str] = "whole numbers, 0 or more"
     mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     lowest_tilt: ClassVar[float] = -1.0
@@ -434,7 +434,7 @@ class Bounded(Bernoulli):
     high: float = 1.0
 
     name: ClassVar[str] = "bounded"
-    proven_thresholds: ClassVar[tuple[str, ...]] = ("mixture",)
+    proven_thresholds: ClassVar[tuple[str, ...]] = ("mixture", "tilt")
     rewards_are: ClassVar[str] = "numbers between low and high"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,46 @@
+"""The mixture of tilts that stopping by `tilt` rests on: its constants.
+
+They were chosen once, on synthetic prices of two-arm comparisons, and hold for every problem:
+any choice is proven, this one is cheap over a wide range (docs/theory/stopping.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simplexplore.kernels.records import GAUSSIAN, Tilts
+from simplexplore.problem.families import Family
+
+# Each tilt is weaker than the one before by this factor.
+RATIO = 1.6
+
+# The strongest tilt, in standard deviations (Gaussian), or of a logarithm of odds or rates.
+STRONGEST = {"gaussian": 1.5, "bernoulli": 3.0, "bounded": 3.0, "poisson": 1.5}
+
+# Prior of the scales: flat, less at both ends.
+SCALES = (0.4, 0.7, *[1.0] * 9, *(0.8**i for i in range(1, 10)))
+
+# How much weaker an arm's own tilt is than its scale, with its prior; -1 is no tilt at all. Arms
+# that the policy has too little of carry the scale; of those that it has, there may be more.
+LOSE = {0: 0.39, 1: 0.30, 2: 0.10, 3: 0.09, 5: 0.06, 8: 0.03, -1: 0.03}
+WIN = {0: 0.22, 1: 0.22, 2: 0.17, 3: 0.13, 5: 0.12, 7: 0.07, 10: 0.04, -1: 0.03}
+
+
+def make_tilts(rewards: Family) -> Tilts:
+    """The constants for a family of rewards, in unit coordinates."""
+    count = len(SCALES) + max(*LOSE, *WIN)
+    strength = STRONGEST[rewards.name] * RATIO ** -np.arange(count + 1.0)
+    strength[-1] = 0.0
+    signed = np.vstack([-strength, strength])
+    width = max(len(LOSE), len(WIN))
+    step, share = np.full((2, width), -1), np.zeros((2, width))
+    for side, prior in enumerate((LOSE, WIN)):
+        step[side, : len(prior)] = list(prior)
+        share[side, : len(prior)] = np.array(list(prior.values())) / sum(prior.values())
+    return Tilts(
+        strength=strength,
+        slope=signed if rewards.code == GAUSSIAN else np.expm1(signed),
+        scale=np.array(SCALES) / sum(SCALES),
+        step=step,
+        share=share,
+    )

@@ -1,0 +1,127 @@
+"""Directions that edges can have, counted without looking at a vertex.
+
+Along an edge the shares of some arms T change. The rows that are tight there, restricted to T,
+determine the direction up to its length: |T| - 2 of them do, with the total
+(docs/theory/stopping.md). So directions are found by subsets of arms and rows, and floors and
+caps of single arms, however many, add none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .integers import integer_row
+from .standard_form import StandardForm
+
+Whole = npt.NDArray[Any]  # whole numbers: floats while those are exact, else Python's own
+
+# More subsets than this are counted by a formula, and so are directions of more arms than this:
+# determinants take too long.
+MOST_SUBSETS = 300_000
+MOST_ARMS = 6
+
+
+def count_directions(form: StandardForm) -> int:
+    """No less than the number of events in a union over edges.
+
+    A direction and its reverse count once: only one of them can mislead. Evidence sees no more
+    of a direction than the signs of its arms, so of directions with the same signs two count.
+
+    Examples
+    --------
+    >>> from simplexplore.problem.problem import Problem
+    >>> count_directions(StandardForm(Problem(4, {"caps": "a1 <= 0.5"})))  # pairs of arms
+    6
+    """
+    rows, is_equality = general_rows(form)
+    arms = int((form.columns < form.size).sum())
+    sizes = range(2, min(arms, len(rows) + 2) + 1)
+    subsets = {j: math.comb(arms, j) * math.comb(len(rows), j - 2) for j in sizes}
+    if sum(subsets.values()) <= MOST_SUBSETS and max(sizes, default=0) <= MOST_ARMS:
+        count = sum(_count(directions(rows, is_equality, j)) for j in sizes)
+    else:
+        count = sum(min(subsets[j], math.comb(arms, j) * (2**j - 2)) for j in sizes)
+    return max(count, 1)
+
+
+def general_rows(form: StandardForm) -> tuple[Whole, npt.NDArray[np.bool_]]:
+    """Rows that limit no single arm, as whole numbers over the arms that vary; and which hold.
+
+    With the total given, a row may be shifted: "all but a <= 0.8" is a floor. Rows that say the
+    same count once, as an equality if one of them is.
+    """
+    arms = form.columns[form.columns < form.size].tolist()
+    found: dict[tuple[int, ...], bool] = {}
+    for i in form.rows.tolist()[1:]:
+        entries = [form.entry(i, a) for a in arms]
+        usual = max(entries, key=entries.count)
+        if sum(x != usual for x in entries) <= 1:
+            continue
+        shifted = [x - entries[0] for x in entries]
+        scale = next(x for x in shifted if x)
+        row = tuple(integer_row([x / scale for x in shifted]))
+        found[row] = found.get(row, False) or not form.live[form.size + i]
+    rows = np.array(list(found), dtype=object).reshape(-1, len(arms))
+    return rows, np.array(list(found.values()), dtype=bool)
+
+
+def directions(rows: Whole, is_equality: npt.NDArray[np.bool_], size: int) -> Whole:
+    """Directions in which `size` arms change, (N, 2, size): the arms, and by how much.
+
+    All that edges can have are among them, each once and without its reverse.
+    """
+    arms = np.array(list(itertools.combinations(range(rows.shape[1]), size)), dtype=int)
+    largest = math.factorial(size) * math.prod([int(np.abs(rows).max(initial=1))] * (size - 1))
+    kind: type = float if largest < 2**53 else object
+    found = []
+    ones: Whole = np.ones((len(arms), 1, size), dtype=kind)
+    for chosen in itertools.combinations(range(len(rows)), size - 2):
+        tight: Whole = (
+            rows[list(chosen)].astype(kind)[:, arms].transpose(1, 0, 2)
+        )  # (N, size - 2, size)
+        ones: Whole = np.ones((len(arms), 1, size), dtype=kind)
+        minors = [
+            (-1) ** k * _determinant(np.delete(np.concatenate([ones, tight], axis=1), k, axis=2))
+            for k in range(size)
+        ]
+        v = np.stack(minors, axis=1)
+        whole = (v != 0).all(axis=1)
+        for row in rows[is_equality].astype(kind):
+            whole &= (row[arms] * v).sum(axis=1) == 0
+        v, t = v[whole], arms[whole]
+        if len(v):
+            v = v.astype(object) if kind is object else v.astype(np.int64)
+            v //= np.gcd.reduce(v, axis=1)[:, None]
+            v *= np.where(v[:, :1] < 0, -1, 1)
+            found.append(np.stack([t.astype(v.dtype), v], axis=1))
+    if not found:
+        return np.zeros((0, 2, size), dtype=int)
+    together = np.concatenate(found)
+    flat = {tuple(one.ravel().tolist()): None for one in together}
+    return np.array(list(flat), dtype=object).reshape(-1, 2, size)
+
+
+def _determinant(matrix: Whole) -> Whole:
+    """Determinants of (N, k, k) whole numbers, without a division."""
+    k = matrix.shape[1]
+    if k == 1:
+        return matrix[:, 0, 0]
+    total = np.zeros_like(matrix[:, 0, 0])
+    for c in range(k):
+        minor = np.delete(matrix[:, 1:], c, axis=2)
+        total = total + (-1) ** c * matrix[:, 0, c] * _determinant(minor)
+    return total
+
+
+def _count(lines: Whole) -> int:
+    """Directions, of those with the same signs two."""
+    signs: dict[tuple[int, ...], int] = {}
+    for arms, v in lines:
+        key = (*arms, *(x > 0 for x in v))
+        signs[key] = signs.get(key, 0) + 1
+    return sum(min(2, several) for several in signs.values())

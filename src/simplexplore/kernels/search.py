@@ -1,0 +1,261 @@
+"""When to stop by `tilt`: which policies the evidence leaves, and whether that is one.
+
+Evidence against an edge counts for good once it was there, however the data go on: the proof
+(docs/theory/stopping.md) is about the most that it ever gets to. So what was found is kept, and
+an edge is asked again only when its statistic, less the difference that there was between the
+two, comes close to what is needed. Skipping looks is always allowed.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .information import respond
+from .kernel import inlined, kernel
+from .records import (
+    EDGES,
+    GO_ON,
+    MISSING_EDGE,
+    PAIRS,
+    PULLS,
+    SEARCH,
+    STOPPED,
+    UNKNOWN_VERTEX,
+    VERTEX,
+    Memory,
+    Run,
+    Setting,
+    Table,
+)
+from .tilt import tilt_evidence
+
+# Rows of Memory.looks, for an edge as it is and, LOOKS later, for its reverse: pulls at the last
+# look, the most evidence there ever was, the statistic less the evidence at the last look.
+ASKED, BEST, PRICE, LOOKS = range(4)
+
+# Close enough to look, in nats.
+CLOSE = 0.02
+
+# A search that failed waits for this share of more pulls; so do looks at bounded rewards, whose
+# evidence may grow faster than the statistic says.
+PATIENCE = 200
+
+# A search that meets more policies is given up: the evidence is not there yet.
+MOST_POLICIES = 300
+
+
+@kernel
+def put_aside(table: Table, memory: Memory, edge: int, sign: float) -> None:
+    """Copy an edge, or its reverse, into memory.edge."""
+    aside = memory.edge
+    begin = table.first_entry[edge]
+    size = table.first_entry[edge + 1] - begin
+    for i in range(size):
+        aside.arm[i] = table.arm[begin + i]
+        aside.v[i] = sign * table.v[begin + i]
+    aside.first_entry[1] = size
+    aside.offset[0] = sign * table.offset[edge]
+
+
+@kernel
+def put_pair(memory: Memory, winner: int, loser: int) -> None:
+    """Make memory.edge the question whether one arm is better than another."""
+    aside = memory.edge
+    aside.arm[0], aside.arm[1] = winner, loser
+    aside.v[0], aside.v[1] = 1.0, -1.0
+    aside.first_entry[1] = 2
+    aside.offset[0] = 0.0
+
+
+@kernel
+def statistic_aside(setting: Setting, run: Run, memory: Memory) -> float:
+    """The statistic of memory.edge."""
+    run.root[memory.edge.first_root] = 0.0
+    return respond(setting, memory.edge, run, 0, 0, run.n)
+
+
+@inlined
+def is_promising(
+    setting: Setting, run: Run, memory: Memory, row: int, edge: int, statistic: float, level: float
+) -> bool:
+    """Whether a look at an edge may find enough."""
+    looks = memory.looks
+    asked = looks[row + ASKED, edge]
+    if setting.betting:
+        return run.integers[PULLS] >= asked * (1.0 + 1.0 / PATIENCE)
+    return statistic - looks[row + PRICE, edge] >= level - CLOSE
+
+
+@kernel
+def is_ruled_out(
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    edge: int,
+    row: int,
+    level: float,
+) -> bool:
+    """Whether an edge, or its reverse, has ever had so much evidence against it.
+
+    `row` is 0 for the edge and LOOKS for its reverse.
+    """
+    looks = memory.looks
+    if looks[row + BEST, edge] >= level:
+        return True
+    pulls = float(run.integers[PULLS])
+    if looks[row + ASKED, edge] == pulls:
+        return False
+    if row == 0:
+        statistic = respond(setting, table, run, edge, table.first_entry[edge], run.n)
+    else:
+        put_aside(table, memory, edge, -1.0)
+        statistic = statistic_aside(setting, run, memory)
+    if not (statistic > 0.0 and is_promising(setting, run, memory, row, edge, statistic, level)):
+        return False
+    least, enough = setting.log_policy, setting.log_union
+    if row == 0:
+        value = tilt_evidence(setting, table, run, memory, edge, statistic, least, enough)
+    else:
+        value = tilt_evidence(setting, memory.edge, run, memory, 0, statistic, least, enough)
+    looks[row + ASKED, edge] = pulls
+    looks[row + PRICE, edge] = statistic - max(value, 0.0)
+    looks[row + BEST, edge] = max(looks[row + BEST, edge], value)
+    return value >= level
+
+
+@inlined
+def level_of_policy(setting: Setting, table: Table, vertex: int) -> float:
+    """Evidence that one edge of a policy must have for the policy not to be the best one."""
+    count = table.first_edge[vertex + 1] - table.first_edge[vertex]
+    return setting.log_policy + math.log(float(count))
+
+
+@kernel
+def was_beaten(setting: Setting, table: Table, memory: Memory, vertex: int) -> bool:
+    """Whether some edge of a policy is known to be an improvement."""
+    level = level_of_policy(setting, table, vertex)
+    for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
+        if memory.looks[LOOKS + BEST, edge] >= level:
+            return True
+    return False
+
+
+@kernel
+def is_beaten(setting: Setting, table: Table, run: Run, memory: Memory, vertex: int) -> bool:
+    """Whether some edge of a policy is an improvement, by the evidence of now."""
+    level = level_of_policy(setting, table, vertex)
+    for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
+        if is_ruled_out(setting, table, run, memory, edge, LOOKS, level):
+            return True
+    return False
+
+
+@kernel
+def every_policy(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
+    """Search outwards from the recommended vertex; stop if every vertex met is beaten.
+
+    Edges that are ruled out for good are not crossed.
+    """
+    met, queue = memory.queue[0], memory.queue[1]
+    start = run.integers[VERTEX]
+    met[start] = 1
+    queue[0] = start
+    head, tail = 0, 1
+    status = STOPPED
+    while head < tail and status == STOPPED:
+        vertex = queue[head]
+        head += 1
+        for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
+            if memory.looks[BEST, edge] >= setting.log_union:
+                continue
+            following = table.following[edge]
+            if following >= 0 and met[following] == 1:
+                continue
+            if following < 0 or not was_beaten(setting, table, memory, following):
+                if is_ruled_out(setting, table, run, memory, edge, 0, setting.log_union):
+                    continue
+                if following < 0:
+                    run.integers[MISSING_EDGE] = edge
+                    status = UNKNOWN_VERTEX
+                    break
+                if not is_beaten(setting, table, run, memory, following):
+                    status = GO_ON
+                    break
+            if tail == MOST_POLICIES:
+                status = GO_ON
+                break
+            met[following] = 1
+            queue[tail] = following
+            tail += 1
+    for i in range(tail):
+        met[queue[i]] = 0
+    return status
+
+
+@inlined
+def arms_of_pair(table: Table, edge: int) -> tuple[int, int]:
+    """The arm that an edge takes its share from, and the one that gets it."""
+    k = table.first_entry[edge]
+    if table.v[k] > 0.0:
+        return table.arm[k], table.arm[k + 1]
+    return table.arm[k + 1], table.arm[k]
+
+
+@kernel
+def every_pair(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
+    """Where only single arms are limited: stop if arms with much beat arms with little, by pairs.
+
+    Edges are such pairs. Where one arm has neither its least nor its most share, all edges have
+    that arm, and the other pairs are asked here.
+    """
+    vertex = run.integers[VERTEX]
+    first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
+    giver, taker = arms_of_pair(table, first)
+    between = -1
+    for edge in range(first, last):
+        gives, takes = arms_of_pair(table, edge)
+        if gives == taker or takes == giver:
+            between = taker if gives == taker else giver
+    if between < 0:
+        return STOPPED
+    for upper in range(first, last):
+        winner, takes = arms_of_pair(table, upper)
+        if takes != between:
+            continue
+        for lower in range(first, last):
+            gives, loser = arms_of_pair(table, lower)
+            if gives != between:
+                continue
+            put_pair(memory, winner, loser)
+            level = setting.log_union
+            statistic = statistic_aside(setting, run, memory)
+            if statistic < level and not setting.betting:
+                return GO_ON
+            if tilt_evidence(setting, memory.edge, run, memory, 0, statistic, level, level) < level:
+                return GO_ON
+    return STOPPED
+
+
+@kernel
+def tilt(setting: Setting, table: Table, run: Run, memory: Memory, weakest: int) -> int:
+    """Stop when no other policy can be the best one. Proven in docs/theory/stopping.md."""
+    vertex = run.integers[VERTEX]
+    first = table.first_edge[vertex]
+    if not is_ruled_out(setting, table, run, memory, first + weakest, 0, setting.log_policy):
+        return GO_ON
+    for edge in range(first, table.first_edge[vertex + 1]):
+        if not is_ruled_out(setting, table, run, memory, edge, 0, setting.log_policy):
+            return GO_ON
+    if setting.rule == EDGES:
+        return STOPPED
+    pulls = run.integers[PULLS]
+    if pulls < run.integers[SEARCH]:
+        return GO_ON
+    if setting.rule == PAIRS:
+        status = every_pair(setting, table, run, memory)
+    else:
+        status = every_policy(setting, table, run, memory)
+    if status == GO_ON:
+        run.integers[SEARCH] = pulls + 1 + pulls // PATIENCE
+    return status

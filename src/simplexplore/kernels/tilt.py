@@ -1,0 +1,436 @@
+"""Evidence by a mixture of tilts, for every family: proven, and close to what a guess would take.
+
+An arm's rewards are weighed by exponential tilts of many strengths; each is a fair or losing bet
+if the arm's mean is lam, so a mixture over strengths, multiplied over the arms of an edge, is
+evidence against lam. Its logarithm is convex in lam: the least evidence over all means at which
+the edge is an improvement is found by Newton's method, and what comes back is a lower bound that
+does not trust the search. Definitions and proofs: docs/theory/stopping.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .information import closest, mixture_evidence
+from .kernel import inlined, kernel
+from .records import BERNOULLI, GAUSSIAN, Matrix, Memory, Run, Setting, Table, Vector
+
+# Shares of tilts and of conjugate mixtures in the evidence: log(1 / 0.95) and log(1 / 0.05).
+TILTS_PAY = 0.05129329438755058
+MIXTURE_PAYS = 2.995732273553991
+
+# Newton's method ends when a step would gain less than this; it takes five steps or so.
+_GAIN = 1e-11
+_MOST_STEPS = 40
+
+# A step changes no term of the exponent by more than this.
+_LONGEST_STEP = 20.0
+
+# Curvature that rounding could hide is not trusted.
+_LEAST_CURVATURE = 1e-7
+
+_TINY = 1e-200
+_ROUNDING = 2.0**-50
+
+
+@inlined
+def exponent(
+    setting: Setting, run: Run, arm: int, side: int, k: int, lam: float
+) -> tuple[float, float, float]:
+    """Log of tilt k of an arm at mean lam, its derivative, and the second derivative."""
+    tilts = setting.tilts
+    n = run.n[arm]
+    slope = tilts.slope[side, k]
+    if setting.closed_form or setting.family == GAUSSIAN:
+        s = slope / math.sqrt(setting.variance[arm])
+        drift = s * (run.mean[arm] - lam) - 0.5 * slope * slope
+        return n * drift, -n * s, 0.0
+    s = tilts.strength[k] if side == 1 else -tilts.strength[k]
+    if setting.family == BERNOULLI:
+        bet = n * (s * run.mean[arm])
+        if setting.betting:
+            bet = run.bets[arm, side * tilts.strength.size + k]
+        u = slope / (1.0 + slope * lam)
+        return bet - n * math.log1p(slope * lam), -n * u, n * u * u
+    return n * (s * run.mean[arm] - slope * lam), -n * slope, 0.0
+
+
+@kernel
+def tilt_arm(
+    setting: Setting, run: Run, work: Matrix, arm: int, side: int, lam: float, row: int
+) -> float:
+    """Mixture of an arm's tilts, by scale: value over e^top, and two derivatives of its log.
+
+    They go to three rows of `work`; top is returned. What underflows only lowers the evidence.
+    """
+    tilts = setting.tilts
+    last = tilts.strength.size - 1
+    top = 0.0  # the last one is no tilt: its exponent is 0
+    for k in range(last):
+        value, first, second = exponent(setting, run, arm, side, k, lam)
+        work[0, k], work[1, k], work[2, k] = value, first, second
+        top = max(top, value)
+    work[0, last], work[1, last], work[2, last] = 0.0, 0.0, 0.0
+    for k in range(last + 1):
+        below = work[0, k] - top
+        x = math.exp(below) if below > -700.0 else 0.0
+        slope = work[1, k]
+        work[0, k] = x
+        work[2, k] = (work[2, k] + slope * slope) * x
+        work[1, k] = slope * x
+    for j in range(tilts.scale.size):
+        total, first, second = 0.0, 0.0, 0.0
+        for i in range(tilts.share.shape[1]):
+            step = tilts.step[side, i]
+            k = j + step if step >= 0 else last
+            share = tilts.share[side, i]
+            total += share * work[0, k]
+            first += share * work[1, k]
+            second += share * work[2, k]
+        if total > 0.0:
+            first /= total
+            second = second / total - first * first
+        work[row, j], work[row + 1, j], work[row + 2, j] = total, first, second
+    return top
+
+
+@inlined
+def row_of(i: int) -> int:
+    """Where the i-th arm of an edge has its rows in `work`; before them: tilts, and scales."""
+    return 4 + 3 * i
+
+
+@kernel
+def log_evidence(
+    setting: Setting, table: Table, run: Run, work: Matrix, edge: int, lam: Vector
+) -> float:
+    """Log of the mixture at means lam; the share of each scale goes to row 3 of `work`."""
+    begin = table.first_entry[edge]
+    size = table.first_entry[edge + 1] - begin
+    top = 0.0
+    for i in range(size):
+        side = 1 if table.v[begin + i] > 0.0 else 0
+        top += tilt_arm(setting, run, work, table.arm[begin + i], side, lam[i], row_of(i))
+    total = 0.0
+    scale = setting.tilts.scale
+    for j in range(scale.size):
+        product = scale[j]
+        for i in range(size):
+            product *= work[row_of(i), j]
+        work[3, j] = product
+        total += product
+    if not total > 0.0:
+        return -math.inf
+    for j in range(scale.size):
+        work[3, j] /= total
+    return top + math.log(total)
+
+
+@inlined
+def averaged(setting: Setting, work: Matrix, row: int) -> float:
+    """A row of `work`, averaged by the shares of the scales."""
+    total = 0.0
+    for j in range(setting.tilts.scale.size):
+        total += work[3, j] * work[row, j]
+    return total
+
+
+@kernel
+def solve_two(system: Matrix, size: int, x: Vector, y: Vector) -> None:
+    """Solve for two right-hand sides, in place, by Cholesky; a curvature of zero is made tiny."""
+    for i in range(size):
+        for k in range(i + 1):
+            entry = system[i, k]
+            least = 1e-14 * abs(entry) + 1e-280
+            for m in range(k):
+                entry -= system[i, m] * system[k, m]
+            if i == k:
+                system[i, i] = math.sqrt(entry if entry > least else least)
+            else:
+                system[i, k] = entry / system[k, k]
+    for i in range(size):
+        for m in range(i):
+            x[i] -= system[i, m] * x[m]
+            y[i] -= system[i, m] * y[m]
+        x[i] /= system[i, i]
+        y[i] /= system[i, i]
+    for i in range(size - 1, -1, -1):
+        for m in range(i + 1, size):
+            x[i] -= system[m, i] * x[m]
+            y[i] -= system[m, i] * y[m]
+        x[i] /= system[i, i]
+        y[i] /= system[i, i]
+
+
+@kernel
+def newton_step(setting: Setting, table: Table, memory: Memory, edge: int) -> tuple[float, float]:
+    """A step along the plane into memory.newton[STEP]; its promise, and the plane's multiplier.
+
+    Arms that an end of their range holds back do not move.
+    """
+    work, newton = memory.tilting, memory.newton
+    slope, step, normal, held = newton[1], newton[2], newton[3], newton[4]
+    begin = table.first_entry[edge]
+    size = table.first_entry[edge + 1] - begin
+    scales = setting.tilts.scale.size
+    for i in range(size):
+        slope[i] = averaged(setting, work, row_of(i) + 1)
+    for i in range(size):
+        for k in range(i + 1):
+            total = 0.0
+            for j in range(scales):
+                apart = (work[row_of(i) + 1, j] - slope[i]) * (work[row_of(k) + 1, j] - slope[k])
+                total += work[3, j] * apart
+            if i == k:
+                total += averaged(setting, work, row_of(i) + 2)
+                total += _LEAST_CURVATURE * slope[i] * slope[i] + _TINY
+            still = held[i] != 0.0 or held[k] != 0.0
+            memory.hessian[i, k] = (1.0 if i == k else 0.0) if still else total
+        step[i] = 0.0 if held[i] != 0.0 else slope[i]
+        normal[i] = 0.0 if held[i] != 0.0 else table.v[begin + i]
+    solve_two(memory.hessian, size, step, normal)
+    along, across = 0.0, 0.0
+    for i in range(size):
+        along += table.v[begin + i] * step[i]
+        across += table.v[begin + i] * normal[i]
+    gamma = -along / across if across > 0.0 else 0.0
+    promise = 0.0
+    for i in range(size):
+        step[i] = -(step[i] + gamma * normal[i])
+        promise -= slope[i] * step[i]
+    return promise, gamma
+
+
+@kernel
+def release(setting: Setting, table: Table, memory: Memory, edge: int, gamma: float) -> bool:
+    """Let go of arms at an end of their range that would rather move inwards."""
+    lam, slope, held = memory.newton[0], memory.newton[1], memory.newton[4]
+    begin = table.first_entry[edge]
+    freed = False
+    for i in range(table.first_entry[edge + 1] - begin):
+        pull = slope[i] + gamma * table.v[begin + i]
+        least = 1e-9 * abs(slope[i])
+        inwards = (lam[i] <= setting.lowest and pull < -least) or (
+            lam[i] >= setting.highest and pull > least
+        )
+        if held[i] != 0.0 and inwards:
+            held[i] = 0.0
+            freed = True
+    return freed
+
+
+@kernel
+def descend(
+    setting: Setting, table: Table, run: Run, memory: Memory, edge: int, level: float
+) -> float:
+    """Newton's method along the plane from memory.newton[0], the evidence there coming back.
+
+    It ends early where the evidence is below the level: the least is no more than that.
+    """
+    work, newton = memory.tilting, memory.newton
+    lam, slope, step, held, trial = newton[0], newton[1], newton[2], newton[4], newton[5]
+    begin = table.first_entry[edge]
+    size = table.first_entry[edge + 1] - begin
+    for i in range(size):
+        held[i] = 0.0
+    value = log_evidence(setting, table, run, work, edge, lam)
+    for _ in range(_MOST_STEPS):
+        if not value >= level:
+            break
+        promise, gamma = newton_step(setting, table, memory, edge)
+        if release(setting, table, memory, edge, gamma) and promise < 1e-9:
+            continue
+        if not promise >= _GAIN:
+            break
+        largest = 0.0
+        for i in range(size):
+            largest = max(largest, abs(slope[i] * step[i]))
+        length = min(1.0, _LONGEST_STEP / largest)
+        hit = -1
+        for i in range(size):
+            if step[i] < 0.0 and lam[i] + length * step[i] < setting.lowest:
+                length = (setting.lowest - lam[i]) / step[i]
+                hit = i
+            if step[i] > 0.0 and lam[i] + length * step[i] > setting.highest:
+                length = (setting.highest - lam[i]) / step[i]
+                hit = i
+        found = math.inf
+        for _ in range(30):
+            for i in range(size):
+                trial[i] = min(max(lam[i] + length * step[i], setting.lowest), setting.highest)
+            found = log_evidence(setting, table, run, work, edge, trial)
+            if found <= value - 1e-4 * length * promise or found <= value + 1e-12 * abs(value):
+                break
+            length *= 0.4
+            hit = -1
+            found = math.inf
+        if found == math.inf:  # rounding is all that is left
+            return log_evidence(setting, table, run, work, edge, lam)
+        if hit >= 0:
+            held[hit] = 1.0
+        for i in range(size):
+            lam[i] = trial[i]
+        value = found
+    return value
+
+
+@kernel
+def steepest(setting: Setting, work: Matrix, n: float, side: int) -> float:
+    """How steep an arm's averaged exponent can get where exponents are linear in the mean."""
+    tilts = setting.tilts
+    total = 0.0
+    for j in range(tilts.scale.size):
+        most = 0.0
+        for i in range(tilts.share.shape[1]):
+            if tilts.step[side, i] >= 0 and tilts.share[side, i] > 0.0:
+                most = max(most, abs(tilts.slope[side, j + tilts.step[side, i]]))
+        total += work[3, j] * most
+    return n * total
+
+
+@kernel
+def multiplier_of_plane(
+    setting: Setting, table: Table, run: Run, memory: Memory, edge: int
+) -> float:
+    """A multiplier for `certified`, close to the best one and such that all minima are finite."""
+    work, newton = memory.tilting, memory.newton
+    slope, bend, held = newton[1], newton[3], newton[4]
+    begin = table.first_entry[edge]
+    size = table.first_entry[edge + 1] - begin
+    along, across = 0.0, 0.0
+    most = math.inf
+    linear = setting.closed_form or setting.family != BERNOULLI
+    for i in range(size):
+        v = table.v[begin + i]
+        arm = table.arm[begin + i]
+        slope[i] = averaged(setting, work, row_of(i) + 1)
+        least = _LEAST_CURVATURE * slope[i] * slope[i] + _TINY
+        bend[i] = max(averaged(setting, work, row_of(i) + 2), least)
+        if held[i] == 0.0:
+            along -= v * slope[i] / bend[i]
+            across += v * v / bend[i]
+        if linear:
+            n = run.n[arm]
+            if setting.closed_form or setting.family == GAUSSIAN:
+                n /= math.sqrt(setting.variance[arm])
+            most = min(most, steepest(setting, work, n, 1 if v > 0.0 else 0) / abs(v))
+    gamma = along / across if across > 0.0 else 0.0
+    return min(max(gamma, 0.0), most * (1.0 - 1e-9))
+
+
+@kernel
+def loss_of_arm(
+    setting: Setting, table: Table, run: Run, memory: Memory, edge: int, i: int, gamma: float
+) -> float:
+    """No less than what the i-th arm's convex part could still fall by, from where it is."""
+    work = memory.tilting
+    lam, slope, bend = memory.newton[0], memory.newton[1], memory.newton[3]
+    k = table.first_entry[edge] + i
+    v, arm = table.v[k], table.arm[k]
+    spare = work.shape[0] - 3
+    pull = slope[i] + gamma * v
+    if pull == 0.0:
+        return 0.0
+    reach = 2.0 * abs(pull) / bend[i]
+    for _ in range(60):
+        there = lam[i] - reach if pull > 0.0 else lam[i] + reach
+        if there <= setting.lowest and pull > 0.0:
+            return pull * (lam[i] - setting.lowest)
+        if there >= setting.highest and pull < 0.0:
+            return -pull * (setting.highest - lam[i])
+        tilt_arm(setting, run, work, arm, 1 if v > 0.0 else 0, there, spare)
+        if (gamma * v + averaged(setting, work, spare + 1)) * pull <= 0.0:
+            return abs(pull) * abs(there - lam[i])
+        reach *= 4.0
+    return math.inf
+
+
+@kernel
+def rounding_of_arm(setting: Setting, run: Run, arm: int, side: int, lam: float) -> float:
+    """A bound on the rounding in the exponents of the tilts that matter."""
+    tilts = setting.tilts
+    n = run.n[arm]
+    top = 0.0
+    for k in range(tilts.strength.size - 1):
+        value, _, _ = exponent(setting, run, arm, side, k, lam)
+        top = max(top, value)
+    most = 0.0
+    for k in range(tilts.strength.size - 1):
+        value, slope, _ = exponent(setting, run, arm, side, k, lam)
+        if value > top - 60.0:
+            s = tilts.strength[k]
+            size = abs(slope * lam) + n * s * s
+            if setting.closed_form or setting.family == GAUSSIAN:
+                size += abs(slope * run.mean[arm])
+            else:
+                size += n * s * abs(run.mean[arm])
+            most = max(most, size)
+    return _ROUNDING * (most + abs(top))
+
+
+@kernel
+def certified(
+    setting: Setting, table: Table, run: Run, memory: Memory, edge: int, value: float
+) -> float:
+    """No more than the least evidence over the half-space, from the point that was reached.
+
+    Averaging over scales at the shares found there (Jensen), and a multiplier of the plane, split
+    the problem into one convex function per arm; each is bounded by its slope.
+    """
+    lam = memory.newton[0]
+    begin = table.first_entry[edge]
+    gamma = multiplier_of_plane(setting, table, run, memory, edge)
+    off = table.offset[edge]
+    beyond = abs(off)
+    bound = value
+    for i in range(table.first_entry[edge + 1] - begin):
+        v = table.v[begin + i]
+        off += v * lam[i]
+        beyond += abs(v * lam[i])
+        bound -= rounding_of_arm(setting, run, table.arm[begin + i], 1 if v > 0.0 else 0, lam[i])
+    for i in range(table.first_entry[edge + 1] - begin):
+        bound -= loss_of_arm(setting, table, run, memory, edge, i, gamma)
+    bound += gamma * off - _ROUNDING * gamma * beyond
+    return bound if bound > -math.inf else -math.inf  # NaN is no evidence
+
+
+@kernel
+def is_out_of_reach(setting: Setting, table: Table, edge: int) -> bool:
+    """Whether no possible means make the edge an improvement."""
+    least = table.offset[edge]
+    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        v = table.v[k]
+        least += v * (setting.lowest if v > 0.0 else setting.highest)
+    return least > 0.0
+
+
+@kernel
+def tilt_evidence(
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    edge: int,
+    statistic: float,
+    least: float,
+    enough: float,
+) -> float:
+    """Log of the evidence that an edge is no improvement: no more than its least, proven.
+
+    Below `least` it may be more than that, but then both are below `least`. From `enough` on no
+    more is looked for.
+    """
+    if is_out_of_reach(setting, table, edge):
+        return math.inf
+    if statistic <= 0.0:
+        return 0.0
+    conjugate = -math.inf
+    if statistic >= least + MIXTURE_PAYS:
+        conjugate = mixture_evidence(setting, table, run, edge, statistic) - MIXTURE_PAYS
+        if conjugate >= enough:
+            return conjugate
+    closest(setting, table, run, edge, memory.newton[0])
+    value = descend(setting, table, run, memory, edge, least + TILTS_PAY)
+    if value >= least + TILTS_PAY:
+        value = certified(setting, table, run, memory, edge, value)
+    return max(value - TILTS_PAY, conjugate)
