@@ -81,14 +81,9 @@ def directions(rows: Whole, is_equality: npt.NDArray[np.bool_], size: int) -> Wh
     found = []
     ones: Whole = np.ones((len(arms), 1, size), dtype=kind)
     for chosen in itertools.combinations(range(len(rows)), size - 2):
-        tight: Whole = (
-            rows[list(chosen)].astype(kind)[:, arms].transpose(1, 0, 2)
-        )  # (N, size - 2, size)
-        ones: Whole = np.ones((len(arms), 1, size), dtype=kind)
-        minors = [
-            (-1) ** k * _determinant(np.delete(np.concatenate([ones, tight], axis=1), k, axis=2))
-            for k in range(size)
-        ]
+        tight: Whole = rows[list(chosen)].astype(kind)[:, arms].transpose(1, 0, 2)
+        system = np.concatenate([ones, tight], axis=1)  # (N, size - 1, size)
+        minors = [(-1) ** k * _determinant(np.delete(system, k, axis=2)) for k in range(size)]
         v = np.stack(minors, axis=1)
         whole = (v != 0).all(axis=1)
         for row in rows[is_equality].astype(kind):
