@@ -185,7 +185,7 @@ def test_who_waits_is_told_how_long(monkeypatch, capsys):
     monkeypatch.setattr(program, "units", lambda _: units)
     program.compile("simulate")
     said = capsys.readouterr().err
-    assert said == "compiling (once on this machine), about 4 s more ...\n"
+    assert said == "compiling (once on this machine), about 5 s more ...\n"
     for unit in units:
         unit.is_ready = True
     program.compile("simulate")

@@ -305,7 +305,7 @@ def test_what_is_proven():
 def test_unknown_names():
     with pytest.raises(SettingError, match=r"no threshold 'mixtur'.*Did you mean 'mixture'"):
         find_threshold("mixtur")
-    with pytest.raises(SettingError, match="Known: gk16, paper, kk21, mixture, or a file"):
+    with pytest.raises(SettingError, match="Known: gk16, paper, kk21, mixture, tilt, or a file"):
         find_threshold("zzzzzz")
     with pytest.raises(SettingError, match=r"no threshold file 'nowhere\.py'"):
         find_threshold("nowhere.py")

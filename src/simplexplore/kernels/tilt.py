@@ -300,6 +300,7 @@ def multiplier_of_plane(
     along, across = 0.0, 0.0
     most = math.inf
     linear = setting.closed_form or setting.family != BERNOULLI
+    endless_down, endless_up = setting.lowest == -math.inf, setting.highest == math.inf
     for i in range(size):
         v = table.v[begin + i]
         arm = table.arm[begin + i]
@@ -309,7 +310,7 @@ def multiplier_of_plane(
         if held[i] == 0.0:
             along -= v * slope[i] / bend[i]
             across += v * v / bend[i]
-        if linear:
+        if linear and (endless_down if v > 0.0 else endless_up):
             n = run.n[arm]
             if setting.closed_form or setting.family == GAUSSIAN:
                 n /= math.sqrt(setting.variance[arm])

@@ -1,0 +1,184 @@
+"""Evidence by tilts against ground truth, the definition, and another solver."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from tilting import Comparison, log_mixture
+
+TRUTH = json.loads((Path(__file__).parent / "data" / "tilt.json").read_text())["evidence"]
+FAMILIES = {"gaussian": Gaussian, "bernoulli": Bernoulli, "poisson": Poisson}
+
+
+def family_of(name, sigma=None):
+    return Gaussian(tuple(sigma)) if name == "gaussian" else FAMILIES[name]()
+
+
+def comparison(row):
+    if row["family"] == "bounded":
+        told = [row["x0"] * row["repeat"], row["x1"] * row["repeat"]]
+        return Comparison(Bounded(0.0, 1.0), row["v"], told=[np.array(x) for x in told])
+    rewards = family_of(row["family"], row["sigma"])
+    return Comparison(rewards, row["v"], row["n"], row["means"], row["offset"])
+
+
+@pytest.mark.parametrize("row", TRUTH, ids=lambda row: row["family"])
+def test_ground_truth(row):
+    found, _ = comparison(row).certified()
+    assert found == pytest.approx(row["log_evidence"], abs=1e-9)
+    assert found <= row["log_evidence"] + 1e-10
+
+
+def random_comparison(rng, name):
+    """Counts, means in an order that favours the edge, and a direction; borders included."""
+    size = int(rng.choice([2, 2, 3, 4]))
+    n = np.floor(10 ** rng.uniform(0, 4.5, size)) + 1
+    v = np.where(rng.random(size) < 0.5, 1.0, -1.0) * 10 ** rng.uniform(-3, 0.5, size)
+    v[0], v[1] = abs(v[0]), -abs(v[1])
+    sigma = 10 ** rng.uniform(-1, 1, size)
+    if name == "gaussian":
+        means = rng.normal(size=size)
+    elif name == "bernoulli":
+        means = np.round(rng.random(size) * n) / n
+        means[rng.random(size) < 0.15] = rng.choice([0.0, 1.0])
+    else:
+        means = np.round(10 ** rng.uniform(-2, 1.5) * rng.random(size) * n) / n
+    if v @ means <= 0:
+        v = -v
+    return n, v, means, sigma
+
+
+def half_space_points(rng, v, low, high, centre, count):
+    """Random points of the box with v . lam <= 0, some of them on the plane."""
+    for _ in range(count):
+        lam = np.clip(centre + rng.normal(size=len(v)) * 10 ** rng.uniform(-4, 0.5), low, high)
+        beyond = v @ lam
+        if beyond > 0:
+            # Along the box's diagonal to where all that helps is at its end.
+            end = np.where(v > 0, low, high)
+            end = np.where(np.isfinite(end), end, lam - np.sign(v) * (1 + abs(lam)))
+            while v @ end > 0:
+                end = end - np.sign(v) * (1 + abs(end))
+            lam = lam + (end - lam) * beyond / (beyond - v @ end)
+            lam = np.clip(lam, low, high)
+        if v @ lam <= 0:
+            yield lam
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_certificate_is_below_every_point_and_close_to_the_least(name):
+    rng = np.random.default_rng(20)
+    low, high = {"gaussian": (-np.inf, np.inf), "bernoulli": (0, 1), "poisson": (0, np.inf)}[name]
+    asked = close = 0
+    while asked < 60:
+        n, v, means, sigma = random_comparison(rng, name)
+        if v @ means <= 0:
+            continue
+        asked += 1
+        one = Comparison(family_of(name, sigma), v, n, means)
+        bound, lam = one.certified()
+        assert bound <= one.statistic + 1e-9
+        sums = n * means
+        value = log_mixture(name, n, sums, v, lam, sigma)
+        assert one.value(lam) == pytest.approx(value, abs=1e-9 * (1 + abs(value)))
+        if 0 < value < 60:  # beyond that tilts are outside their grid
+            assert bound == pytest.approx(value, abs=1e-6)
+            close += 1
+        for point in half_space_points(rng, v, low, high, lam, 20):
+            assert bound <= log_mixture(name, n, sums, v, point, sigma) + 1e-9 * (1 + abs(value))
+    assert close >= 10
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_another_solver_finds_no_less(name):
+    rng = np.random.default_rng(21)
+    low, high = {"gaussian": (-9, 9), "bernoulli": (0, 1), "poisson": (0, 99)}[name]
+    for _ in range(8):
+        n, v, means, sigma = random_comparison(rng, name)
+        if v @ means <= 0:
+            continue
+        one = Comparison(family_of(name, sigma), v, n, means)
+        bound, lam = one.certified()
+        found = scipy.optimize.minimize(
+            lambda x, n=n, means=means, v=v, sigma=sigma: log_mixture(
+                name, n, n * means, v, np.clip(x, low, high), sigma
+            ),
+            lam,
+            method="SLSQP",
+            bounds=[(low, high)] * len(v),
+            constraints={"type": "ineq", "fun": lambda x, v=v: -v @ x / abs(v).max()},
+            options={"ftol": 1e-14},
+        )
+        if -v @ found.x >= -1e-12 * abs(v).max():
+            assert bound <= found.fun + 1e-8 * (1 + abs(found.fun))
+
+
+def test_zero_one_rewards_are_coins():
+    rng = np.random.default_rng(22)
+    told = [(rng.random(k) < p).astype(float) for k, p in ((80, 0.6), (120, 0.35))]
+    coins = Comparison(Bernoulli(), [1, -1], [80, 120], [x.mean() for x in told])
+    bets = Comparison(Bounded(0.0, 1.0), [1, -1], told=told)
+    assert bets.certified()[0] == pytest.approx(coins.certified()[0], abs=1e-11)
+
+
+def test_bets_know_more_than_coins():
+    rng = np.random.default_rng(23)
+    told = [rng.beta(50, 50, 60), rng.beta(45, 55, 60)]
+    bets = Comparison(Bounded(0.0, 1.0), [1, -1], told=told)
+    coins = Comparison(Bernoulli(), [1, -1], [60, 60], [x.mean() for x in told])
+    assert bets.certified()[0] > coins.certified()[0] + 1
+
+
+def test_units_do_not_matter():
+    n, means, v = [100, 200, 50], np.array([1.0, 0.5, 0.2]), np.array([1.0, -0.7, -0.3])
+    base = Comparison(Gaussian((1.0, 2.0, 0.5)), v, n, means).certified()[0]
+    longer = Comparison(Gaussian((1.0, 2.0, 0.5)), 17 * v, n, means).certified()[0]
+    larger = Comparison(Gaussian((1e6, 2e6, 5e5)), v, n, 1e6 * means).certified()[0]
+    assert longer == pytest.approx(base, abs=1e-9)
+    assert larger == pytest.approx(base, abs=1e-9)
+
+
+def test_far_from_zero_rounding_is_counted():
+    near = Comparison(Gaussian(1.0), [1, -1], [400, 400], [0.3, 0.0]).certified()[0]
+    far = Comparison(Gaussian(1.0), [1, -1], [400, 400], [1e9 + 0.3, 1e9]).certified()[0]
+    assert near - 1e-3 < far <= near + 1e-4  # 1e9 + 0.3 is 1e9 + 0.3 to 1e-7
+
+
+def test_half_spaces_that_no_means_reach():
+    kept = Gaussian(1.0, domain=(0.0, 1.0))
+    assert Comparison(kept, [1, -1], [5, 5], [0.9, 0.1], offset=1.5).evidence() == math.inf
+    assert Comparison(kept, [1, -1], [5, 5], [0.9, 0.1], offset=0.5).evidence() < 10
+
+
+def test_a_domain_leaves_fewer_alternatives():
+    free = Comparison(Gaussian(1.0), [1, -1], [50, 70], [0.9, 0.1]).certified()[0]
+    domain = Gaussian(1.0, domain=(0.6, 2.0))
+    kept = Comparison(domain, [1, -1], [50, 70], [0.9, 0.61]).certified()
+    plain = Comparison(Gaussian(1.0), [1, -1], [50, 70], [0.9, 0.61]).certified()
+    assert free > plain[0]
+    assert kept[0] >= plain[0] - 1e-9
+    assert (kept[1] >= 0.6 - 1e-12).all()
+
+
+def test_early_answers_are_the_same():
+    rng = np.random.default_rng(24)
+    for name in FAMILIES:
+        for _ in range(20):
+            n, v, means, sigma = random_comparison(rng, name)
+            if v @ means <= 0:
+                continue
+            whole = Comparison(family_of(name, sigma), v, n, means).evidence()
+            level = float(whole + rng.normal())
+            early = Comparison(family_of(name, sigma), v, n, means).evidence(level, level)
+            assert (early >= level) == (whole >= level)
+
+
+def test_conjugate_mixtures_help_where_evidence_is_overwhelming():
+    # Between two tilts of the grid up to a twentieth of the evidence is lost.
+    one = Comparison(Gaussian(1.0), [1, -1], [4000, 4000], [1.6, 0.0])
+    assert one.certified()[0] + 10 < one.evidence() < one.statistic
