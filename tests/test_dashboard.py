@@ -171,7 +171,7 @@ def test_no_study_before_samplers_are_known(page, served):
     held.pop().continue_()
     expect(button).to_be_enabled()
     expect(page.get_by_label("Sampler")).to_have_value("ctns")
-    expect(page.get_by_label("Threshold")).to_have_value("mixture")
+    expect(page.get_by_label("Threshold")).to_have_value("tilt")
 
 
 def test_remarks_and_extensions(page, served, store):

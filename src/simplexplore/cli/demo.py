@@ -89,8 +89,8 @@ def _conclude(results: "list[Results]", file: Path, comparison: Path) -> None:
     _say("What to try next:", "bold")
     _say("  e nearly as good as d: how much harder does it get?")
     _say(f"    {program} bound {file} --means 1,0.5,0.4,0.95,0.9")
-    _say("  a threshold that is proven: what does the promise cost?")
-    _say(f"    {program} simulate {file} --sampler top-two --threshold mixture")
+    _say("  the threshold of the paper's figures, which is not proven: what does the promise cost?")
+    _say(f"    {program} simulate {file} --sampler top-two --threshold gk16")
     _say("  all samplers, both scenarios, 1000 runs each, with a picture:")
     _say(
         f"    {program} simulate {file} --sampler ctns,cge,ptns,uniform,oracle,top-two "

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.report.json_text import to_json
 
@@ -20,8 +21,7 @@ Samplers = Annotated[
     str,
     typer.Option(
         metavar="NAME[,NAME...]",
-        show_default=False,
-        help="ctns, cge, ptns, uniform, oracle, top-two, or a file of your own.",
+        help="top-two, ctns, cge, ptns, uniform, oracle, or a file of your own.",
     ),
 ]
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each sampler.")]
@@ -38,8 +38,8 @@ Threshold = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="When to stop: gk16, paper, kk21, mixture (the last two are proven), or a file of "
-        "your own.",
+        help="When to stop: tilt, mixture, kk21 (proven), gk16, paper (not), or a file of your "
+        "own.",
     ),
 ]
 Tracking = Annotated[
@@ -69,14 +69,14 @@ Folder = Annotated[
 
 def simulate(
     file: ProblemFile,
-    sampler: Samplers,
+    sampler: Samplers = defaults.SAMPLER,
     runs: Runs = 100,
     seed: Seed = 0,
     scenario: Scenario = None,
     means: Means = None,
     delta: Delta = None,
     epsilon: Epsilon = None,
-    threshold: Threshold = "gk16",
+    threshold: Threshold = defaults.THRESHOLD,
     tracking: Tracking = None,
     workers: Workers = None,
     max_steps: MaxSteps = None,
@@ -181,7 +181,7 @@ def simulate_all(
     *,
     means: list[float] | None = None,
     delta: float | None = None,
-    threshold: str = "gk16",
+    threshold: str = defaults.THRESHOLD,
     tracking: str | None = None,
     runs: int,
     seed: int = 0,

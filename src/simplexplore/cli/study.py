@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.report.json_text import to_json
 
@@ -46,8 +47,8 @@ def create(
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
     sampler: Annotated[
-        str, typer.Option(metavar="NAME", help="ctns, cge, ptns, uniform or top-two.")
-    ] = "ctns",
+        str, typer.Option(metavar="NAME", help="top-two, ctns, cge, ptns or uniform.")
+    ] = defaults.SAMPLER,
     delta: Delta = None,
     scenario: Annotated[
         str | None,
@@ -60,9 +61,10 @@ def create(
     threshold: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="When to stop: mixture or kk21 (proven), gk16 or paper (not)."
+            metavar="NAME",
+            help="When to stop: tilt, mixture or kk21 (proven), gk16 or paper (not).",
         ),
-    ] = "mixture",
+    ] = defaults.THRESHOLD,
     seed: Annotated[int, typer.Option(metavar="S", help="Of the sampler's own choices.")] = 0,
     expire_after: Annotated[
         str,

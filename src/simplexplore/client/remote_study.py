@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
+from simplexplore import defaults
 from simplexplore.errors import Place, SettingError, SimplexploreError, TooLargeError
 from simplexplore.files import written_aside
 from simplexplore.protocol import ALL, MAX_BATCH
@@ -85,7 +86,7 @@ class Service(Transport):
             query["after"] = page["next"]
 
     def create(
-        self, name: str, problem: Problem, sampler: str = "ctns", **settings: Any
+        self, name: str, problem: Problem, sampler: str = defaults.SAMPLER, **settings: Any
     ) -> RemoteStudy:
         """Start a study; the settings are those of `Study.create`."""
         key = settings.pop("key", None)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.problem import Problem
@@ -29,7 +30,7 @@ class Explorer:
     delta, epsilon, scenario
         Default: the problem's.
     threshold : str
-        ``"mixture"`` keeps delta as a promise for every family here.
+        ``"tilt"`` keeps delta as a promise for every family here.
     seed : int
         With the same seed, rewards and order of tells, the arms are those of run 0 of
         `simulate`.
@@ -57,12 +58,12 @@ class Explorer:
     def __init__(
         self,
         problem: Problem,
-        sampler: str = "ctns",
+        sampler: str = defaults.SAMPLER,
         *,
         delta: float | None = None,
         epsilon: float | None = None,
         scenario: str | None = None,
-        threshold: str = "mixture",
+        threshold: str = defaults.THRESHOLD,
         tracking: str | None = None,
         seed: int = 0,
     ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from simplexplore import __version__
+from simplexplore import __version__, defaults
 from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.protocol import MAX_BATCH, MAX_BODY, PROBLEM_TYPE
 from simplexplore.samplers import SAMPLERS, find_sampler
@@ -51,7 +51,9 @@ async def setup(request: Request, threads: Threads, token: Reader) -> Response:
             "role": token.role,
             "tokens": not is_open,
             "samplers": [name for name in SAMPLERS if not find_sampler(name).needs_truth],
+            "sampler": defaults.SAMPLER,
             "thresholds": list(THRESHOLDS),
+            "threshold": defaults.THRESHOLD,
             "max_batch": MAX_BATCH,
             "max_body": MAX_BODY,
         }

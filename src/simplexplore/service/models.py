@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from simplexplore import defaults
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.settings import DEFAULT_EXPIRY
 
@@ -40,10 +41,10 @@ class NewStudy(_Request):
 
     name: Text = Field(min_length=1, max_length=200)
     problem: ProblemFile
-    sampler: str = Field("ctns", max_length=100)
+    sampler: str = Field(defaults.SAMPLER, max_length=100)
     delta: Number | None = Field(None, description="Instead of the problem file's.")
     scenario: str | None = Field(None, max_length=100, description="Instead of the file's.")
-    threshold: str = Field("mixture", max_length=100)
+    threshold: str = Field(defaults.THRESHOLD, max_length=100)
     tracking: str | None = Field(None, max_length=100)
     seed: int = Field(0, ge=0, lt=2**63, strict=True)
     expire_after: Number | None = Field(
@@ -163,7 +164,9 @@ class Setup(BaseModel):
     role: Literal["read", "run", "admin"]
     tokens: bool = Field(description="Whether tokens are in use.")
     samplers: list[str]
+    sampler: str = Field(description="The default.")
     thresholds: list[str]
+    threshold: str = Field(description="The default.")
     max_batch: int
     max_body: int
 

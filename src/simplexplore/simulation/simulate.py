@@ -19,6 +19,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore import defaults
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
 from simplexplore.exploration.engine import Engine
@@ -55,14 +56,14 @@ class _Block:
 def simulate(
     problem: Problem,
     means: npt.ArrayLike | None = None,
-    sampler: str = "ctns",
+    sampler: str = defaults.SAMPLER,
     *,
     delta: float | None = None,
     epsilon: float | None = None,
     runs: int = 100,
     seed: int = 0,
     scenario: str | None = None,
-    threshold: str = "gk16",
+    threshold: str = defaults.THRESHOLD,
     tracking: str | None = None,
     noise: npt.ArrayLike | None = None,
     workers: int | None = None,

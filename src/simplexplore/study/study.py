@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy.engine import Row
 
+from simplexplore import defaults
 from simplexplore.errors import Place, SettingError, SimplexploreError, StoreError, TooLargeError
 from simplexplore.exploration.plan import Plan
 from simplexplore.problem.problem import Problem
@@ -64,11 +65,11 @@ class Study:
         url: str | os.PathLike[str] | Store,
         name: str,
         problem: Problem,
-        sampler: str = "ctns",
+        sampler: str = defaults.SAMPLER,
         *,
         delta: float | None = None,
         scenario: str | None = None,
-        threshold: str = "mixture",
+        threshold: str = defaults.THRESHOLD,
         tracking: str | None = None,
         seed: int = 0,
         expire_after: float | None = DEFAULT_EXPIRY,
@@ -89,7 +90,7 @@ class Study:
         delta, scenario
             Default: the problem's.
         threshold : str
-            ``"mixture"`` keeps delta as a promise for every family here.
+            ``"tilt"`` keeps delta as a promise for every family here.
         seed : int
             Driven one pull at a time, the arms are those of run 0 of `simulate`.
         expire_after : float or None

@@ -73,8 +73,8 @@ function studyForm(problem) {
   function offer(setup) {
     sampler.append(...setup.samplers.map((one) => el("option", { value: one }, one)));
     threshold.append(...setup.thresholds.map((one) => el("option", { value: one }, one)));
-    sampler.value = "ctns";
-    threshold.value = "mixture";
+    sampler.value = setup.sampler;
+    threshold.value = setup.threshold;
     start.disabled = false;
   }
 
