@@ -68,6 +68,8 @@ _ENTRIES: dict[str, tuple[Callable[..., Any], str]] = {
     "fold": (events.fold_events, "Fold"),
     "level": (events.level_of_edge, "Level"),
     "evidence": (tilt.tilt_evidence, "Evidence"),
+    "surplus": (search.surplus, "Surplus"),
+    "gain": (search.gain_bound, "Gain"),
 }
 
 

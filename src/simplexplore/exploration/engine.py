@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from simplexplore.errors import ProblemError, SettingError, SimplexploreError
 from simplexplore.geometry.answers import Answers
+from simplexplore.geometry.circuits import count_directions
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels import episode, events
 from simplexplore.kernels.blocks import Block
@@ -36,7 +38,7 @@ from simplexplore.kernels.records import (
     Job,
     Run,
 )
-from simplexplore.kernels.search import BEST, level_of_policy
+from simplexplore.kernels.search import BEST, LOOKS, gain_bound, level_of_policy, surplus
 from simplexplore.kernels.tilt import tilt_evidence
 from simplexplore.samplers import SAMPLERS
 
@@ -295,32 +297,87 @@ class Engine:
         self._setting = make_setting(self.plan, self.polytope, self.table, self._program.slots)
         self._blocks = None
 
-    def evidence(self) -> tuple[Array, Array, Array]:
-        """Edges of the recommended vertex: directions (E, K), statistics and thresholds (E,)."""
+    @property
+    def _edges(self) -> range:
+        """Edges of the recommended vertex, in the table."""
         table, run, _ = self._arrays
         vertex = int(run.integers[VERTEX])
-        first, last = int(table.first_edge[vertex]), int(table.first_edge[vertex + 1])
-        directions, levels = np.zeros((last - first, self._setting.size)), np.zeros(last - first)
-        for e, edge in enumerate(range(first, last)):
+        return range(int(table.first_edge[vertex]), int(table.first_edge[vertex + 1]))
+
+    def directions(self) -> Array:
+        """Directions of the edges of the recommended vertex (E, K)."""
+        table, edges = self._arrays[0], self._edges
+        found = np.zeros((len(edges), self._setting.size))
+        for e, edge in enumerate(edges):
             entries = slice(table.first_entry[edge], table.first_entry[edge + 1])
-            directions[e, table.arm[entries]] = -table.v[entries]
-            levels[e] = self._level(edge, float(run.value[e]))
-        return directions, run.value[: last - first].copy(), levels
+            found[e, table.arm[entries]] = -table.v[entries]
+        return found
 
-    def _level(self, edge: int, statistic: float) -> float:
-        """The least statistic with which an edge would be ruled out, all else as it is."""
-        if self.plan.threshold.function != "tilt":
-            return float(self._called("level", events.level_of_edge, edge))
-        table, run, _ = self._arrays
-        needed = self._setting.log_union
-        if self._setting.rule == POLICIES:
-            needed = level_of_policy(self._setting, table, int(run.integers[VERTEX]))
-        return max(0.0, statistic - self._evidence(edge, statistic) + needed)
+    def evidence(self) -> tuple[Array, Array]:
+        """Of each edge of the recommended vertex how much there is, and how much is needed.
 
-    def _evidence(self, edge: int, statistic: float) -> float:
-        """Log of the most evidence that `tilt` ever had against an edge."""
-        value = self._called("evidence", tilt_evidence, edge, statistic, -math.inf, math.inf)
-        return max(float(value), float(self._arrays[2].looks[BEST, edge]))
+        Statistics and their thresholds, or for `tilt` logarithms of e-values and their levels.
+        """
+        table, run, memory = self._arrays
+        edges, setting = self._edges, self._setting
+        found = run.value[: len(edges)].copy()
+        if not self.has_moments:
+            levels = [self._called("level", events.level_of_edge, edge) for edge in edges]
+            return found, np.array(levels)
+        needed = setting.log_union
+        if setting.rule == POLICIES:
+            needed = level_of_policy(setting, table, int(run.integers[VERTEX]), 0.0)
+        with self._untouched():
+            for e, edge in enumerate(edges):
+                given = (edge, float(found[e]), -math.inf, math.inf)
+                value = self._called("evidence", tilt_evidence, *given)
+                # What was there once counts; means out of reach leave nothing to doubt.
+                value = max(value, memory.looks[BEST, edge], 0.0)
+                found[e] = value if math.isfinite(value) else max(found[e], needed)
+        return found, np.full(len(edges), needed)
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether `surplus` and `regret_bound` can be told: by e-values."""
+        return self.plan.threshold.function == "tilt"
+
+    @contextmanager
+    def _untouched(self) -> Iterator[None]:
+        """Look at the evidence and leave no trace: the future must not depend on who looked."""
+        before = self.state()
+        try:
+            yield
+        finally:
+            for name, array in self._kept().items():
+                array[...] = before[name]
+
+    def surplus(self) -> float:
+        """log(delta / p): p is the least delta with which the evidence of now would be enough."""
+        with self._untouched():
+            looks = self._arrays[2].looks
+            best = looks[BEST::LOOKS].copy()
+            looks[...] = 0.0  # every edge may be asked again
+            looks[BEST::LOOKS] = best
+            least = self._setting.log_policy + math.log(self.plan.delta)
+            return float(self._called("surplus", surplus, least))
+
+    def gain_bounds(self) -> Array:
+        """For each edge of the recommended vertex no less than its gain, in the user's unit.
+
+        With probability 1 - delta they hold at every moment (docs/theory/stopping.md).
+        """
+        level = math.log(self._gain_union) - math.log(self.plan.delta)
+        with self._untouched():
+            found = [self._called("gain", gain_bound, edge, level) for edge in self._edges]
+        rewards = self.plan.problem.rewards
+        return np.array(found) * float(rewards.from_unit(1.0) - rewards.from_unit(0.0))
+
+    @cached_property
+    def _gain_union(self) -> int:
+        """Signed supports of edges in both orientations, or of comparisons with one vertex."""
+        if isinstance(self.table, AnswerTable):
+            return self.table.answers.signed_union
+        return 2 * count_directions(self.polytope.form)
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
         """Every array that the future depends on, by name; not copies."""

@@ -13,6 +13,7 @@ from simplexplore.problem.checks import whole_number
 from simplexplore.problem.problem import Problem
 
 from .engine import Engine
+from .moment import moment_of
 from .plan import prepare
 from .seeding import streams
 
@@ -128,6 +129,33 @@ class Explorer:
     def counts(self) -> Array:
         """Rewards told per arm."""
         return self._engine.run.n.copy()
+
+    @property
+    def confidence(self) -> float | None:
+        """1 - p: how sure it is that `policy` is the best one, however often one looks.
+
+        For every alpha, the probability that a wrong policy is ever recommended with p <= alpha
+        is at most alpha. None until every arm has a reward, and with thresholds other than
+        ``"tilt"``.
+        """
+        moment = moment_of(self._engine)
+        return None if moment is None else moment.confidence
+
+    @property
+    def regret_bound(self) -> float | None:
+        """With probability 1 - delta, always: no policy is better than `policy` by more.
+
+        None where there is no `confidence` either.
+        """
+        moment = moment_of(self._engine)
+        return None if moment is None else moment.regret_bound
+
+    @property
+    def p_values(self) -> Array | None:
+        """For each edge of `policy`, that moving along it would pay, however often one looks."""
+        if not (self._engine.has_moments and self._engine.is_warm):
+            return None
+        return np.asarray(np.exp(-self._engine.evidence()[0]))
 
     @property
     def policy(self) -> Array | None:

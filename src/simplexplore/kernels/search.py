@@ -17,6 +17,7 @@ from .records import (
     GO_ON,
     MISSING_EDGE,
     PAIRS,
+    POLICIES,
     PULLS,
     SEARCH,
     STOPPED,
@@ -95,10 +96,11 @@ def is_ruled_out(
     edge: int,
     row: int,
     level: float,
+    least: float,
 ) -> bool:
     """Whether an edge, or its reverse, has ever had so much evidence against it.
 
-    `row` is 0 for the edge and LOOKS for its reverse.
+    `row` is 0 for the edge and LOOKS for its reverse; no level that is asked for is below `least`.
     """
     looks = memory.looks
     if looks[row + BEST, edge] >= level:
@@ -113,28 +115,29 @@ def is_ruled_out(
         statistic = statistic_aside(setting, run, memory)
     if not (statistic > 0.0 and is_promising(setting, run, memory, row, edge, statistic, level)):
         return False
-    least, enough = setting.log_policy, setting.log_union
+    enough = max(level, setting.log_union)
     if row == 0:
         value = tilt_evidence(setting, table, run, memory, edge, statistic, least, enough)
     else:
         value = tilt_evidence(setting, memory.edge, run, memory, 0, statistic, least, enough)
     looks[row + ASKED, edge] = pulls
     looks[row + PRICE, edge] = statistic - max(value, 0.0)
-    looks[row + BEST, edge] = max(looks[row + BEST, edge], value)
+    if value >= least:
+        looks[row + BEST, edge] = max(looks[row + BEST, edge], value)
     return value >= level
 
 
 @inlined
-def level_of_policy(setting: Setting, table: Table, vertex: int) -> float:
+def level_of_policy(setting: Setting, table: Table, vertex: int, more: float) -> float:
     """Evidence that one edge of a policy must have for the policy not to be the best one."""
     count = table.first_edge[vertex + 1] - table.first_edge[vertex]
-    return setting.log_policy + math.log(float(count))
+    return setting.log_policy + more + math.log(float(count))
 
 
 @kernel
-def was_beaten(setting: Setting, table: Table, memory: Memory, vertex: int) -> bool:
+def was_beaten(setting: Setting, table: Table, memory: Memory, vertex: int, more: float) -> bool:
     """Whether some edge of a policy is known to be an improvement."""
-    level = level_of_policy(setting, table, vertex)
+    level = level_of_policy(setting, table, vertex, more)
     for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
         if memory.looks[LOOKS + BEST, edge] >= level:
             return True
@@ -142,21 +145,26 @@ def was_beaten(setting: Setting, table: Table, memory: Memory, vertex: int) -> b
 
 
 @kernel
-def is_beaten(setting: Setting, table: Table, run: Run, memory: Memory, vertex: int) -> bool:
+def is_beaten(
+    setting: Setting, table: Table, run: Run, memory: Memory, vertex: int, more: float, least: float
+) -> bool:
     """Whether some edge of a policy is an improvement, by the evidence of now."""
-    level = level_of_policy(setting, table, vertex)
+    level = level_of_policy(setting, table, vertex, more)
     for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
-        if is_ruled_out(setting, table, run, memory, edge, LOOKS, level):
+        if is_ruled_out(setting, table, run, memory, edge, LOOKS, level, least):
             return True
     return False
 
 
 @kernel
-def every_policy(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
+def every_policy(
+    setting: Setting, table: Table, run: Run, memory: Memory, more: float, least: float
+) -> int:
     """Search outwards from the recommended vertex; stop if every vertex met is beaten.
 
-    Edges that are ruled out for good are not crossed.
+    Edges that are ruled out for good are not crossed. All levels are so much more.
     """
+    high = setting.log_union + more
     met, queue = memory.queue[0], memory.queue[1]
     start = run.integers[VERTEX]
     met[start] = 1
@@ -167,19 +175,19 @@ def every_policy(setting: Setting, table: Table, run: Run, memory: Memory) -> in
         vertex = queue[head]
         head += 1
         for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
-            if memory.looks[BEST, edge] >= setting.log_union:
+            if memory.looks[BEST, edge] >= high:
                 continue
             following = table.following[edge]
             if following >= 0 and met[following] == 1:
                 continue
-            if following < 0 or not was_beaten(setting, table, memory, following):
-                if is_ruled_out(setting, table, run, memory, edge, 0, setting.log_union):
+            if following < 0 or not was_beaten(setting, table, memory, following, more):
+                if is_ruled_out(setting, table, run, memory, edge, 0, high, least):
                     continue
                 if following < 0:
                     run.integers[MISSING_EDGE] = edge
                     status = UNKNOWN_VERTEX
                     break
-                if not is_beaten(setting, table, run, memory, following):
+                if not is_beaten(setting, table, run, memory, following, more, least):
                     status = GO_ON
                     break
             if tail == MOST_POLICIES:
@@ -203,11 +211,14 @@ def arms_of_pair(table: Table, edge: int) -> tuple[int, int]:
 
 
 @kernel
-def every_pair(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
-    """Where only single arms are limited: stop if arms with much beat arms with little, by pairs.
+def least_of_pairs(
+    setting: Setting, table: Table, run: Run, memory: Memory, level: float, enough: float
+) -> float:
+    """Where only single arms are limited: the least evidence that an arm beats another one.
 
-    Edges are such pairs. Where one arm has neither its least nor its most share, all edges have
-    that arm, and the other pairs are asked here.
+    Of arms with more than their least share and arms with less than their most. Edges are such
+    pairs; where one arm is in between, all edges have that arm, and the other pairs are asked
+    here. It ends early below the level, and looks for no more than what is enough.
     """
     vertex = run.integers[VERTEX]
     first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
@@ -217,8 +228,9 @@ def every_pair(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
         gives, takes = arms_of_pair(table, edge)
         if gives == taker or takes == giver:
             between = taker if gives == taker else giver
+    least = enough
     if between < 0:
-        return STOPPED
+        return least
     for upper in range(first, last):
         winner, takes = arms_of_pair(table, upper)
         if takes != between:
@@ -228,13 +240,15 @@ def every_pair(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
             if gives != between:
                 continue
             put_pair(memory, winner, loser)
-            level = setting.log_union
             statistic = statistic_aside(setting, run, memory)
             if statistic < level and not setting.betting:
-                return GO_ON
-            if tilt_evidence(setting, memory.edge, run, memory, 0, statistic, level, level) < level:
-                return GO_ON
-    return STOPPED
+                return statistic
+            aside = memory.edge
+            value = tilt_evidence(setting, aside, run, memory, 0, statistic, level, least)
+            least = min(least, value)
+            if least < level:
+                return least
+    return least
 
 
 @kernel
@@ -242,10 +256,11 @@ def tilt(setting: Setting, table: Table, run: Run, memory: Memory, weakest: int)
     """Stop when no other policy can be the best one. Proven in docs/theory/stopping.md."""
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
-    if not is_ruled_out(setting, table, run, memory, first + weakest, 0, setting.log_policy):
+    sure = setting.log_policy
+    if not is_ruled_out(setting, table, run, memory, first + weakest, 0, sure, sure):
         return GO_ON
     for edge in range(first, table.first_edge[vertex + 1]):
-        if not is_ruled_out(setting, table, run, memory, edge, 0, setting.log_policy):
+        if not is_ruled_out(setting, table, run, memory, edge, 0, sure, sure):
             return GO_ON
     if setting.rule == EDGES:
         return STOPPED
@@ -253,9 +268,79 @@ def tilt(setting: Setting, table: Table, run: Run, memory: Memory, weakest: int)
     if pulls < run.integers[SEARCH]:
         return GO_ON
     if setting.rule == PAIRS:
-        status = every_pair(setting, table, run, memory)
+        level = setting.log_union
+        found = least_of_pairs(setting, table, run, memory, level, level)
+        status = STOPPED if found >= level else GO_ON
     else:
-        status = every_policy(setting, table, run, memory)
+        status = every_policy(setting, table, run, memory, 0.0, sure)
     if status == GO_ON:
         run.integers[SEARCH] = pulls + 1 + pulls // PATIENCE
     return status
+
+
+@kernel
+def surplus(setting: Setting, table: Table, run: Run, memory: Memory, least: float) -> float:
+    """By how much all levels could be higher and `tilt` would still stop; negative if it would not.
+
+    No less than -log(1 / delta), at which delta would be 1: nothing is known. `least` is the
+    lowest level that matters. Policies that are not in the table yet count as not beaten.
+    """
+    vertex = run.integers[VERTEX]
+    low = least - setting.log_policy
+    high = math.inf
+    for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
+        is_ruled_out(setting, table, run, memory, edge, 0, least, least)
+        high = min(high, memory.looks[BEST, edge] - setting.log_policy)
+    if setting.rule == PAIRS and high > low:
+        sure = high + setting.log_union
+        high = min(
+            high, least_of_pairs(setting, table, run, memory, least, sure) - setting.log_union
+        )
+    if setting.rule != POLICIES or high <= low:
+        return max(high, low)
+    high = min(high, 1e3)
+    if every_policy(setting, table, run, memory, high, least) == STOPPED:
+        return high
+    middle = 0.0  # first of all whether it stops as things are
+    while high - low > 1e-3:
+        if not low < middle < high:
+            middle = 0.5 * (low + high)
+        if every_policy(setting, table, run, memory, middle, least) == STOPPED:
+            low = middle
+        else:
+            high = middle
+        middle = 0.5 * (low + high)
+    return low
+
+
+@kernel
+def gain_bound(
+    setting: Setting, table: Table, run: Run, memory: Memory, edge: int, level: float
+) -> float:
+    """No less than what an edge can gain per unit, in unit coordinates: the evidence of a level.
+
+    That v . mean + x <= 0 is ruled out means that the edge gains less than x.
+    """
+    aside = memory.edge
+    put_aside(table, memory, edge, 1.0)
+    gap = 0.0
+    spread = 0.0
+    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        a = table.arm[k]
+        gap += table.v[k] * run.clipped[a]
+        spread += setting.variance[a] * table.v[k] * table.v[k] / run.n[a]
+    low = 0.0
+    high = math.inf
+    reach = math.sqrt(2.0 * level * spread)
+    while high == math.inf or high - low > 1e-3 * high:
+        aside.offset[0] = reach - gap
+        statistic = statistic_aside(setting, run, memory)
+        value = tilt_evidence(setting, aside, run, memory, 0, statistic, level, level)
+        if value >= level:
+            high = reach
+        else:
+            low = reach
+        if low > 1e9 * (1.0 + abs(gap)):
+            return math.inf
+        reach = 2.0 * low if high == math.inf else 0.5 * (low + high)
+    return high - gap

@@ -33,6 +33,8 @@ FORMS: dict[str, tuple[str, ...]] = {
     "Fold": (*_STATE, "Events", "int"),
     "Level": (*_STATE, "int", "float"),
     "Evidence": (*_STATE, "int", "float", "float", "float", "float"),
+    "Surplus": (*_STATE, "float", "float"),
+    "Gain": (*_STATE, "int", "float", "float"),
 }
 
 

@@ -191,7 +191,7 @@ class State:
 
     def _found_now(self) -> Answer:
         """The answer, with the evidence for it."""
-        _, statistics, thresholds = self.engine.evidence()
+        statistics, thresholds = self.engine.evidence()
         problem, policy = self.engine.plan.problem, self.engine.policy
         means = problem.rewards.from_unit(self.engine.run.mean)
         weakest = int(np.argmin(statistics - thresholds))

@@ -13,6 +13,7 @@ from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import NotConvergedError
 from simplexplore.exploration.intervals import mean_intervals
+from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.problem.spelling import policy_in_words
 
 from .records import Answer, RunningOrStopped
@@ -47,6 +48,7 @@ class EdgeStatus(TypedDict):
     direction: dict[str, float]
     statistic: float
     threshold: float
+    p_value: float | None
 
 
 class ConstraintStatus(TypedDict):
@@ -87,6 +89,8 @@ class StateStatus(TypedDict):
     arms: list[ArmStatus]
     edges: list[EdgeStatus] | None
     constraints: list[ConstraintStatus]
+    confidence: float | None
+    regret_bound: float | None
     progress: float | None
     characteristic_time: float | None
     to_go: int | None
@@ -115,7 +119,8 @@ def status_of(state: State) -> StateStatus:
     low, high = mean_intervals(problem, run.n, means, plan.delta)
     policy = engine.policy if engine.is_warm else None
     bound = _plug_in(state) if engine.is_warm else None
-    edges = _edges(state) if engine.is_warm else None
+    moment = moment_of(engine)
+    edges = _edges(state, moment) if engine.is_warm else None
     progress, to_go = _progress(state, edges, bound)
     return {
         "state": state.name,
@@ -140,6 +145,8 @@ def status_of(state: State) -> StateStatus:
         "arms": _arms(state, policy, bound, means, low, high),
         "edges": edges,
         "constraints": _constraints(state, policy),
+        "confidence": None if moment is None else moment.confidence,
+        "regret_bound": None if moment is None else _finite(moment.regret_bound),
         "progress": progress,
         "characteristic_time": None if bound is None else _finite(bound.characteristic_time),
         "to_go": to_go,
@@ -180,8 +187,10 @@ def _arms(
     ]
 
 
-def _edges(state: State) -> list[EdgeStatus]:
-    arms = state.engine.plan.problem.arms
+def _edges(state: State, moment: Moment | None) -> list[EdgeStatus]:
+    engine = state.engine
+    arms = engine.plan.problem.arms
+    statistics, thresholds = engine.evidence()
     return [
         {
             "direction": {
@@ -189,8 +198,12 @@ def _edges(state: State) -> list[EdgeStatus]:
             },
             "statistic": float(statistic),
             "threshold": float(threshold),
+            # With `tilt` the statistic is the logarithm of an e-value.
+            "p_value": None if moment is None else math.exp(-statistic),
         }
-        for direction, statistic, threshold in zip(*state.engine.evidence(), strict=True)
+        for direction, statistic, threshold in zip(
+            engine.directions(), statistics, thresholds, strict=True
+        )
     ]
 
 

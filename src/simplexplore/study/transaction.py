@@ -96,7 +96,7 @@ class Transaction:
 
     def _point(self, now: float) -> HistoryPoint:
         state = self.state
-        _, statistics, thresholds = state.engine.evidence()
+        statistics, thresholds = state.engine.evidence()
         weakest = int((statistics - thresholds).argmin())
         return {
             "seq": state.seq,
