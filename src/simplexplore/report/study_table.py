@@ -47,6 +47,8 @@ def print_status(status: Status, console: Console) -> None:
         console.print(f"Best mix so far: {status['policy_in_words']}", style="bold")
         console.print(f"It earns {_number(status['value'])}, {_between(low, high)}.")
         console.print(_to_go(status))
+    if status["confidence"] is not None:
+        console.print(_so_far(status))
     if status["overdue"]:
         console.print(
             f"{count(status['overdue'], 'pull')} overdue: given up with the next question."
@@ -73,6 +75,18 @@ def _to_go(status: Status) -> str:
     return (
         f"{percent(status['progress'])} of the evidence needed; about {number(status['to_go'])} "
         "samples to go if the means are as they look."
+    )
+
+
+def _so_far(status: Status) -> str:
+    """What holds at every moment, however often one looks."""
+    assert status["confidence"] is not None
+    lost = status["regret_bound"]
+    return f"Confidence so far {percent(status['confidence'])}; " + (
+        "how much a better mix could earn is not known yet."
+        if lost is None
+        else f"with confidence {percent(1 - status['delta'])} no mix earns more by over "
+        f"{number(lost)}."
     )
 
 

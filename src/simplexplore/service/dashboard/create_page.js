@@ -86,7 +86,7 @@ function studyForm(problem) {
     problem.editor.box,
     el("div", { class: "columns" },
       field("sampler", "Sampler", sampler, "How arms are chosen."),
-      field("threshold", "Threshold", threshold, "When to stop; mixture keeps its promise."),
+      field("threshold", "Threshold", threshold, "When to stop; tilt, mixture and kk21 keep their promise."),
       field("expiry", "Give up pulls after (hours)", expiry, "Empty: never.")),
     section("Before you start", "bound", problem.result),
     trouble, el("p", { class: "buttons" }, start));

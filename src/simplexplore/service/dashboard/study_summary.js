@@ -20,9 +20,14 @@ export function inWords(status) {
 }
 
 export function figures(status) {
+  const sure = status.confidence === null ? [] : [
+    ["Confidence so far", percent(status.confidence)],
+    ["At most lost", status.regret_bound === null ? "not known" : number(status.regret_bound)],
+  ];
   const pairs = [
     ["Evidence", percent(status.answer ? 1 : status.progress)],
     ["Samples to go", status.answer ? "0" : number(status.to_go)],
+    ...sure,
     ["Rewards", number(status.rewards)],
     ["Pending pulls", number(status.pending)],
     ["Given up", number(status.expired)],
