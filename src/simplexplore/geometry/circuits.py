@@ -96,9 +96,11 @@ def directions(rows: Whole, is_equality: npt.NDArray[np.bool_], size: int) -> Wh
             found.append(np.stack([t.astype(v.dtype), v], axis=1))
     if not found:
         return np.zeros((0, 2, size), dtype=int)
-    together = np.concatenate(found)
-    flat = {tuple(one.ravel().tolist()): None for one in together}
-    return np.array(list(flat), dtype=object).reshape(-1, 2, size)
+    together = np.concatenate(found).reshape(-1, 2 * size)
+    if kind is float:
+        return np.unique(together, axis=0).reshape(-1, 2, size)
+    different = {tuple(line): None for line in together}
+    return np.array(list(different), dtype=object).reshape(-1, 2, size)
 
 
 def _determinant(matrix: Whole) -> Whole:
@@ -115,8 +117,6 @@ def _determinant(matrix: Whole) -> Whole:
 
 def _count(lines: Whole) -> int:
     """Directions, of those with the same signs two."""
-    signs: dict[tuple[int, ...], int] = {}
-    for arms, v in lines:
-        key = (*arms, *(x > 0 for x in v))
-        signs[key] = signs.get(key, 0) + 1
-    return sum(min(2, several) for several in signs.values())
+    signed = np.concatenate([lines[:, 0].astype(int), lines[:, 1] > 0], axis=1)
+    _, several = np.unique(signed, axis=0, return_counts=True)
+    return int(np.minimum(several, 2).sum())
