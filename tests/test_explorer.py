@@ -185,7 +185,8 @@ def test_deviations_whose_squares_are_no_floats(sigma):
     assert not warm(explorer(Gaussian(1e150))).stopped
 
 
-def test_mixture_is_the_default():
-    x = sx.Explorer(Problem(ARMS), "uniform")
-    assert x._engine.plan.threshold.name == "mixture"
+def test_the_default_is_proven():
+    x = sx.Explorer(Problem(ARMS))
+    assert x._engine.plan.sampler.name == "top-two"
+    assert x._engine.plan.threshold.name == "tilt"
     assert x._engine.plan.threshold.is_proven("gaussian")

@@ -134,7 +134,7 @@ def test_table():
     told = report(STAR, "--sampler", "uniform,top-two", "--runs", 20)["results"]
     text = run("simulate", STAR, "--sampler", "uniform,top-two", "--runs", 20).stdout
     assert max(map(len, text.splitlines())) <= 80
-    assert "delta 0.1, threshold gk16, 20 runs each, seed 0" in words(text)
+    assert "delta 0.1, threshold tilt, 20 runs each, seed 0" in words(text)
     assert "Samples until stopping, anytime (lower bound: 774.4)" in text
     for entry in told:
         times = entry["stopping_time"]
@@ -143,7 +143,7 @@ def test_table():
         assert row in words(text)
         shares = np.array(entry["mean_allocation"])
         assert f"{shares[0] + shares[1]:.3f}" in text  # use of the first constraint
-    assert "gk16 is not proven for gaussian rewards" in words(text)
+    assert "tilt is proven for gaussian rewards" in words(text)
     assert "capped" not in text
 
 
@@ -157,9 +157,11 @@ def test_table_of_both_scenarios_and_long_names():
 
 
 def test_table_says_what_is_capped_and_what_is_proven():
-    text = words(run("simulate", STAR, *QUICK, "--max-steps", 50, "--threshold", "mixture").stdout)
+    text = words(run("simulate", STAR, *QUICK, "--max-steps", 50).stdout)
     assert "capped: stopped by --max-steps (50)" in text
-    assert "mixture is proven for gaussian rewards: a wrong answer has probability at most" in text
+    assert "tilt is proven for gaussian rewards: a wrong answer has probability at most" in text
+    text = words(run("simulate", STAR, *QUICK, "--threshold", "gk16").stdout)
+    assert "gk16 is not proven for gaussian rewards" in text
 
 
 def test_out_and_plot(tmp_path):
@@ -190,9 +192,8 @@ def test_the_page_shows_the_example(name):
 def test_own_sampler_and_threshold(tmp_path):
     mine = tmp_path / "mine.py"
     shutil.copy(EXAMPLES / "weakest_edge.py", mine)
-    told = report(STAR, "--sampler", f"{mine},uniform", "--runs", 200, "--scenario", "both")[
-        "results"
-    ]
+    options = ["--runs", 200, "--scenario", "both", "--threshold", "gk16"]
+    told = report(STAR, "--sampler", f"{mine},uniform", *options)["results"]
     assert [entry["sampler"] for entry in told] == ["mine", "uniform"] * 2
     for own, uniform in (told[:2], told[2:]):
         assert own["correct"]["low"] > 0.9
@@ -323,7 +324,6 @@ def test_several_samplers_with_a_bad_option_compile_nothing(monkeypatch):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([STAR], "--sampler"),
         ([STAR, "--sampler", "ctns", "--runs", "many"], "--runs"),
         (["--sampler", "ctns"], "FILE"),
     ],
