@@ -8,34 +8,79 @@ from scipy.optimize import brentq
 from scipy.special import betaln
 
 from simplexplore.exploration.intervals import mean_intervals
+from simplexplore.exploration.tilts import make_tilts
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
+from tilting import LOSE, SCALES, log_mixture
 
 
-def test_gaussian_closed_form():
+def log_tilts(family, n, total, lam, sigma=1.0):
+    """Tilts of one arm in both directions, by the definition: one that loses, and its mirror."""
+    loses = log_mixture(family, [n], [total], [-1.0], [lam], [sigma])
+    if family == "gaussian":
+        mirror = log_mixture(family, [n], [-total], [-1.0], [-lam], [sigma])
+    else:  # a coin that shows 1 with probability lam shows 0 with the rest
+        mirror = log_wins(n, total, lam)
+    return np.logaddexp(loses, mirror) - math.log(2)
+
+
+def log_wins(n, total, lam):
+    """A coin's tilts upwards, with the weights of an arm that loses."""
+    prior, weights = np.array(SCALES) / sum(SCALES), sum(LOSE.values())
+    parts = []
+    for j, scale in enumerate(prior):
+        for offset, share in LOSE.items():
+            t = 0.0 if offset is None else 3.0 / 1.6 ** (j + offset)
+            exponent = t * total - n * math.log1p(math.expm1(t) * lam)
+            parts.append(math.log(scale * share / weights) + exponent)
+    return np.logaddexp.reduce(parts)
+
+
+def test_gaussian_by_the_definition():
     problem = Problem(3, rewards=Gaussian([1.0, 2.0, 0.5]))
     counts, means = np.array([10.0, 200.0, 0.0]), np.array([0.3, -1.0, 0.0])
     low, high = mean_intervals(problem, counts, means, 0.05)
     for a in range(2):
-        n, sigma = counts[a], (1.0, 2.0)[a]
-        level = math.log(3 / 0.05) + 0.5 * math.log1p(n / 16)
-        radius = sigma * math.sqrt(2 * level * (n + 16)) / n
-        assert (low[a], high[a]) == pytest.approx((means[a] - radius, means[a] + radius))
+        n, mean, sigma = counts[a], means[a], (1.0, 2.0)[a]
+
+        def excess(lam, n=n, mean=mean, sigma=sigma):
+            robbins = n * n * (mean - lam) ** 2 / (2 * sigma**2 * (n + 16)) - np.log1p(n / 16) / 2
+            tilts = log_tilts("gaussian", n, n * mean, lam, sigma)
+            together = np.logaddexp(math.log(0.95) + tilts, math.log(0.05) + robbins)
+            return together - math.log(3 / 0.05)
+
+        assert low[a] == pytest.approx(brentq(excess, mean - 9 * sigma, mean), rel=1e-8)
+        assert high[a] == pytest.approx(brentq(excess, mean, mean + 9 * sigma), rel=1e-8)
     assert (low[2], high[2]) == (-math.inf, math.inf)
 
 
-def test_bernoulli_against_a_beta_integral():
+def test_bernoulli_by_the_definition():
     problem = Problem(2, rewards=Bernoulli())
     low, high = mean_intervals(problem, np.array([40.0, 7.0]), np.array([0.3, 0.0]), 0.1)
 
-    def log_ratio(p):  # mixture over Beta(1/2, 1/2) against p: 12 ones in 40
+    def excess(p):  # with a mixture over Beta(1/2, 1/2) against p: 12 ones in 40
         mixture = betaln(12.5, 28.5) - betaln(0.5, 0.5)
-        return mixture - 12 * math.log(p) - 28 * math.log1p(-p) - math.log(2 / 0.1)
+        mixture -= 12 * math.log(p) + 28 * math.log1p(-p)
+        tilts = log_tilts("bernoulli", 40, 12, p)
+        return np.logaddexp(math.log(0.95) + tilts, math.log(0.05) + mixture) - math.log(2 / 0.1)
 
-    assert low[0] == pytest.approx(brentq(log_ratio, 1e-9, 0.3), rel=1e-9)
-    assert high[0] == pytest.approx(brentq(log_ratio, 0.3, 1 - 1e-9), rel=1e-9)
+    assert low[0] == pytest.approx(brentq(excess, 1e-9, 0.3), rel=1e-8)
+    assert high[0] == pytest.approx(brentq(excess, 0.3, 1 - 1e-9), rel=1e-8)
     assert low[1] == 0.0
     assert 0 < high[1] < 1
+
+
+def test_bets_make_intervals_of_small_variance_short():
+    rng = np.random.default_rng(7)
+    rewards = Bounded(0.0, 1.0)
+    x = rng.beta(50, 50, 400)
+    slope = make_tilts(rewards).slope.ravel()
+    bets = np.log1p(np.outer(slope, x)).sum(axis=1)[None]
+    problem = Problem(1, rewards=rewards)
+    plain = np.array(mean_intervals(problem, np.array([400.0]), np.array([x.mean()]), 0.1))
+    short = np.array(mean_intervals(problem, np.array([400.0]), np.array([x.mean()]), 0.1, bets))
+    assert np.ptp(short) < 0.25 * np.ptp(plain)
+    assert short[0, 0] < 0.5 < short[1, 0]
 
 
 def test_units_and_domains():
@@ -71,7 +116,7 @@ def test_coverage_at_every_moment(rewards):
         for _ in range(1 + step // 4):
             sums[row, arm] += rewards.sample(rng, truth[row, arm], np.ones(runs))
             counts[row, arm] += 1
-        if step >= 1:
+        if step >= 1 and step % 3 == 1:
             means = (sums / counts).ravel()
             low, high = mean_intervals(problem, counts.ravel(), means, 0.1 * runs)
             missed |= ((truth.ravel() < low) | (truth.ravel() > high)).reshape(runs, 2).any(axis=1)

@@ -233,16 +233,14 @@ def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
         gradient=_longer(run.gradient, entries),
         root=_longer(run.root, roots),
     )
-    if memory.edges.shape[1] < edges:
-        longer = np.zeros((len(memory.edges), edges))
-        longer[:, : memory.edges.shape[1]] = memory.edges
-        memory = memory._replace(edges=longer)
-    looks = np.zeros((len(memory.looks), len(table.following)))
-    looks[:, : memory.looks.shape[1]] = memory.looks
+    queue = memory.queue
+    if queue.shape[1] < len(table.first_edge):
+        queue = np.zeros((2, len(table.first_edge)), dtype=np.int64)
     memory = memory._replace(
-        looks=looks,
+        edges=_wider(memory.edges, edges),
+        looks=_wider(memory.looks, len(table.following)),
         edge=memory.edge._replace(first_root=before),
-        queue=np.zeros((2, len(table.first_edge)), dtype=np.int64),
+        queue=queue,
     )
     return table, run, memory
 
@@ -253,6 +251,14 @@ def _longer(array: Array, size: int) -> Array:
     longer = np.zeros(size)
     longer[: len(array)] = array
     return longer
+
+
+def _wider(array: Array, size: int) -> Array:
+    if array.shape[1] >= size:
+        return array
+    wider = np.zeros((len(array), size))
+    wider[:, : array.shape[1]] = array
+    return wider
 
 
 def _most(first: npt.NDArray[np.int64]) -> int:

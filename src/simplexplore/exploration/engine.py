@@ -248,6 +248,11 @@ class Engine:
         return bool(self._setting.inside[arm] > 0)
 
     @property
+    def bets(self) -> Array | None:
+        """Sums of logarithms that `tilt` keeps of bounded rewards, by arm."""
+        return self.run.bets if self._setting.betting else None
+
+    @property
     def is_warm(self) -> bool:
         """Whether every arm in play has a reward."""
         return bool(self.run.integers[WARM])

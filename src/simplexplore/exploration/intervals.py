@@ -3,49 +3,56 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.kernels.exponential import PRIOR_SAMPLES, regret_of_mixture
-from simplexplore.kernels.roots import RESOLUTION
-from simplexplore.problem.families import Gaussian
+from simplexplore.kernels.tilt import MIXTURE_PAYS, TILTS_PAY
+from simplexplore.problem.families import Bernoulli, Family, Gaussian
 from simplexplore.problem.problem import Problem
 
+from .tilts import make_tilts
+
 Array = npt.NDArray[np.float64]
+Evidence = Callable[[Array], Array]
+
+# By how much of itself an interval may be too long.
+CLOSE = 1e-9
+
+_ROUNDING = 2.0**-50
 
 
 def mean_intervals(
-    problem: Problem, counts: Array, means: Array, delta: float
+    problem: Problem, counts: Array, means: Array, delta: float, bets: Array | None = None
 ) -> tuple[Array, Array]:
     """Lower and upper ends (K,), in the user's coordinates; infinite without samples.
 
     With probability at least 1 - delta every arm's mean lies in its interval at every moment:
-    for each arm the mixture martingale (docs/theory/stopping.md) at its true mean stays below
-    K / delta.
+    for each arm the e-value at its true mean, tilts in both directions and a conjugate mixture,
+    stays below K / delta (docs/theory/stopping.md). `bets` are the sums that `tilt` keeps of
+    bounded rewards; without them only the means count.
     """
     rewards = problem.rewards
     seen = counts > 0
     n = np.where(seen, counts, 1.0)
     unit = np.where(seen, rewards.to_unit(means), 0.5)
-    level = (
-        math.log(problem.size)
-        - math.log(delta)
-        + np.array([regret_of_mixture(rewards.code, *pair) for pair in zip(n, unit, strict=True)])
-    )
-    weight = n * n / (n + PRIOR_SAMPLES) if isinstance(rewards, Gaussian) else n
+    level = math.log(problem.size) - math.log(delta)
     low, high = rewards.unit_domain() or tuple(rewards.to_unit(rewards.range_of_means()))
     sigma = rewards.sigmas(problem.size)
+    conjugate = _conjugate(rewards, n, unit, sigma)
+    tilts = _tilts(rewards, n, unit, sigma, bets)
 
     def is_inside(lam: Array) -> npt.NDArray[np.bool_]:
         with np.errstate(divide="ignore", invalid="ignore"):
-            distance = rewards.divergence(unit, lam, sigma)
-        return np.asarray(weight * distance <= level)
+            evidence = np.logaddexp(tilts(lam) - TILTS_PAY, conjugate(lam) - MIXTURE_PAYS)
+        return np.asarray(evidence <= level)
 
     def end(limit: float) -> Array:
         """Bisection between the mean and the end of the range, or far enough out.
 
-        It ends where floats do, on the outer side: an interval is never too short.
+        It ends close by, on the outer side: an interval is never too short.
         """
         inside, outside = unit.copy(), np.full(problem.size, limit)
         if math.isinf(limit):
@@ -57,7 +64,7 @@ def mean_intervals(
         at_end = is_inside(outside)  # of the range
         while True:
             middle = (inside + outside) / 2
-            apart = np.abs(outside - inside) > RESOLUTION * np.abs(outside)
+            apart = np.abs(outside - inside) > CLOSE * np.abs(outside - unit)
             between = apart & (middle != inside) & (middle != outside) & ~at_end
             if not between.any():
                 return outside
@@ -71,3 +78,44 @@ def mean_intervals(
         np.asarray(np.where(seen, np.clip(lower, range_low, range_high), range_low)),
         np.asarray(np.where(seen, np.clip(upper, range_low, range_high), range_high)),
     )
+
+
+def _conjugate(rewards: Family, n: Array, unit: Array, sigma: Array) -> Evidence:
+    """Log of the conjugate mixture of each arm, as a function of its mean."""
+    pairs = zip(n, unit, strict=True)
+    price = np.array([regret_of_mixture(rewards.code, *pair) for pair in pairs])
+    weight = n * n / (n + PRIOR_SAMPLES) if isinstance(rewards, Gaussian) else n
+    return lambda lam: weight * rewards.divergence(unit, lam, sigma) - price
+
+
+def _tilts(rewards: Family, n: Array, unit: Array, sigma: Array, bets: Array | None) -> Evidence:
+    """Log of the mixture of each arm's tilts in both directions, as a function of its mean."""
+    tilts = make_tilts(rewards)
+    count = len(tilts.strength)
+    prior = np.zeros(count)
+    for j, scale in enumerate(tilts.scale):
+        for step, share in zip(tilts.step[0], tilts.share[0], strict=True):
+            prior[j + step if step >= 0 else -1] += scale * share
+    n, unit = n[:, None], unit[:, None]
+    used = np.tile(prior > 0, 2)
+    strength = np.concatenate([-tilts.strength, tilts.strength])[used]
+    slope = tilts.slope.ravel()[used]
+    log_prior = np.log(np.tile(prior / 2, 2)[used])
+
+    def evidence(lam: Array) -> Array:
+        lam = lam[:, None]
+        if isinstance(rewards, Gaussian):
+            scaled = strength / sigma[:, None]
+            exponent = n * (scaled * (unit - lam) - 0.5 * strength * strength)
+        elif isinstance(rewards, Bernoulli):
+            data = n * strength * unit if bets is None else bets[:, used]
+            exponent = data - n * np.log1p(slope * lam)
+        else:
+            exponent = n * (strength * unit - slope * lam)
+        # What rounding could add to the terms that matter.
+        size = n * np.abs(strength / sigma[:, None]) * (np.abs(unit) + np.abs(lam))
+        matters = exponent > exponent.max(axis=1, keepdims=True) - 60
+        doubt = _ROUNDING * np.where(matters, size, 0.0).max(axis=1)
+        return np.asarray(np.logaddexp.reduce(log_prior + exponent, axis=1) - doubt)
+
+    return evidence

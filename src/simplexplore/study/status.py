@@ -22,7 +22,7 @@ from .state import State
 Array = npt.NDArray[np.float64]
 
 INTERVALS = (
-    "mixture martingales: with probability 1 - delta all intervals hold, for all arms and at "
+    "mixtures of tilts: with probability 1 - delta all intervals hold, for all arms and at "
     "every moment"
 )
 
@@ -116,7 +116,7 @@ def status_of(state: State) -> StateStatus:
     plan, run = engine.plan, engine.run
     problem = plan.problem
     means = problem.rewards.from_unit(run.mean)
-    low, high = mean_intervals(problem, run.n, means, plan.delta)
+    low, high = mean_intervals(problem, run.n, means, plan.delta, engine.bets)
     policy = engine.policy if engine.is_warm else None
     bound = _plug_in(state) if engine.is_warm else None
     moment = moment_of(engine)
