@@ -97,10 +97,12 @@ def is_ruled_out(
     row: int,
     level: float,
     least: float,
+    statistic: float,
 ) -> bool:
     """Whether an edge, or its reverse, has ever had so much evidence against it.
 
     `row` is 0 for the edge and LOOKS for its reverse; no level that is asked for is below `least`.
+    A negative statistic is not known.
     """
     looks = memory.looks
     if looks[row + BEST, edge] >= level:
@@ -108,18 +110,17 @@ def is_ruled_out(
     pulls = float(run.integers[PULLS])
     if looks[row + ASKED, edge] == pulls:
         return False
-    if row == 0:
-        statistic = respond(setting, table, run, edge, table.first_entry[edge], run.n)
-    else:
-        put_aside(table, memory, edge, -1.0)
+    # Asked of a copy in any case: code for one more table would be compiled for nothing.
+    sign = 1.0 if row == 0 else -1.0
+    if statistic < 0.0:
+        put_aside(table, memory, edge, sign)
         statistic = statistic_aside(setting, run, memory)
     if not (statistic > 0.0 and is_promising(setting, run, memory, row, edge, statistic, level)):
         return False
+    put_aside(table, memory, edge, sign)
+    run.root[memory.edge.first_root] = 0.0
     enough = max(level, setting.log_union)
-    if row == 0:
-        value = tilt_evidence(setting, table, run, memory, edge, statistic, least, enough)
-    else:
-        value = tilt_evidence(setting, memory.edge, run, memory, 0, statistic, least, enough)
+    value = tilt_evidence(setting, memory.edge, run, memory, 0, statistic, least, enough)
     looks[row + ASKED, edge] = pulls
     looks[row + PRICE, edge] = statistic - max(value, 0.0)
     if value >= least:
@@ -151,7 +152,7 @@ def is_beaten(
     """Whether some edge of a policy is an improvement, by the evidence of now."""
     level = level_of_policy(setting, table, vertex, more)
     for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
-        if is_ruled_out(setting, table, run, memory, edge, LOOKS, level, least):
+        if is_ruled_out(setting, table, run, memory, edge, LOOKS, level, least, -1.0):
             return True
     return False
 
@@ -181,7 +182,7 @@ def every_policy(
             if following >= 0 and met[following] == 1:
                 continue
             if following < 0 or not was_beaten(setting, table, memory, following, more):
-                if is_ruled_out(setting, table, run, memory, edge, 0, high, least):
+                if is_ruled_out(setting, table, run, memory, edge, 0, high, least, -1.0):
                     continue
                 if following < 0:
                     run.integers[MISSING_EDGE] = edge
@@ -257,10 +258,9 @@ def tilt(setting: Setting, table: Table, run: Run, memory: Memory, weakest: int)
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     sure = setting.log_policy
-    if not is_ruled_out(setting, table, run, memory, first + weakest, 0, sure, sure):
-        return GO_ON
-    for edge in range(first, table.first_edge[vertex + 1]):
-        if not is_ruled_out(setting, table, run, memory, edge, 0, sure, sure):
+    for i in range(-1, table.first_edge[vertex + 1] - first):
+        e = weakest if i < 0 else i
+        if not is_ruled_out(setting, table, run, memory, first + e, 0, sure, sure, run.value[e]):
             return GO_ON
     if setting.rule == EDGES:
         return STOPPED
@@ -289,7 +289,7 @@ def surplus(setting: Setting, table: Table, run: Run, memory: Memory, least: flo
     low = least - setting.log_policy
     high = math.inf
     for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
-        is_ruled_out(setting, table, run, memory, edge, 0, least, least)
+        is_ruled_out(setting, table, run, memory, edge, 0, least, least, -1.0)
         high = min(high, memory.looks[BEST, edge] - setting.log_policy)
     if setting.rule == PAIRS and high > low:
         sure = high + setting.log_union
