@@ -277,7 +277,7 @@ def test_the_documentation_has_every_claim(done):
 def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path):
     def command(folder):
         code = "from simplexplore.cli.app import main; main()"
-        names = ["reproduce", "fig3c", "fig1", "--runs", "100", "--workers", "2"]
+        names = ["reproduce", "fig3c", "fig1", "--runs", "50", "--workers", "2"]
         return [sys.executable, "-c", code, *names, "--out", str(folder)]
 
     whole, broken = tmp_path / "whole", tmp_path / "broken"
