@@ -23,7 +23,7 @@ from simplexplore.problem.families import Bernoulli, Gaussian
 from simplexplore.problem.problem import SCENARIOS, Problem
 from strategies import CASES, System, case, distinct_means, factors, rows_of, systems
 
-HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=25)
+HYPOTHESIS = settings(max_examples=25)
 
 FAMILIES = [
     pytest.param(name, domain, id=f"{name}{'-domain' if domain else ''}")
