@@ -11,8 +11,9 @@ demo: $(READY)
 serve: $(READY)
 	$(BIN)/python examples/dashboard.py
 
-# Tests of a file share what is made once for them: a server, a browser, results.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile
+# Tests of a file share what is made once for them: a server, a browser, results. Many tests wait
+# for something, so that there is room for one process more than cores.
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile
 
 test: $(READY)
 	$(PYTEST)

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-import workers
+import simplexplore as sx
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 
@@ -11,7 +11,8 @@ SET = "UPDATE events SET {} WHERE study = 1 AND seq = {}"
 
 def fill(url, name="mix", pairs=6):
     """A study whose 15 events are of all kinds but one."""
-    study = Study.create(url, name, workers.star(1e-290), "ctns", expire_after=60)
+    problem = sx.Problem(list("abcde"), scenario="anytime", delta=1e-290)
+    study = Study.create(url, name, problem, "ctns", expire_after=60)
     pulls = study.ask(pairs, key="first")
     study.tell_many([(pull, 0.5) for pull in pulls[:-1]])
     study.tell(arm="a", reward=1.5, key="k")

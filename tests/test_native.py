@@ -158,7 +158,7 @@ def test_a_long_study_is_compiled_in_the_background(monkeypatch, tmp_path):
     program = explorer._engine._program
     assert not program.is_ready("step")
     began = time.monotonic()
-    while not program.is_ready("step") and time.monotonic() - began < 120:
+    while not program.is_ready("step") and time.monotonic() - began < 600:
         explorer.tell(explorer.ask(), 0.5)
         time.sleep(0.01)
     assert program.is_ready("step")
