@@ -87,7 +87,7 @@ def test_the_process_is_used_again():
 
 
 def test_work_is_ended_at_its_deadline(tmp_path, monkeypatch):
-    run((len, "abc"))  # so that a process is there, and has begun by then
+    run((large, 0))  # so that a process is there, and has read this file
     monkeypatch.setattr(worker_processes, "DEADLINE", 2.0)
     path = tmp_path / "pid"
     with pytest.raises(TooLargeError, match="takes more than 2 s, so the service ended it"):
