@@ -11,12 +11,16 @@ demo: $(READY)
 serve: $(READY)
 	$(BIN)/python examples/dashboard.py
 
+# Tests of a file share what is made once for them: a server, a browser, results. Many tests wait
+# for something, so that there is room for one process more than cores.
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile
+
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(PYTEST)
 
 # Which lines the tests run, by room; the contract of samplers runs the kernels as Python. Nightly.
 coverage: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup --cov --cov-report=json:coverage.json
+	$(PYTEST) --cov --cov-report=json:coverage.json
 	$(BIN)/python tests/rooms.py coverage.json
 
 lint: $(READY)

@@ -35,6 +35,9 @@ class Mutant(NamedTuple):
 
 
 DAMAGE = "tests/test_store_damage.py"
+FILES = "tests/test_store_files.py"
+FORKS = "tests/test_store_forks.py"
+VERSION_2 = "tests/test_store_version_2.py"
 STUDY = "tests/test_study.py"
 CONTRACT = "tests/test_store_contract.py"
 STORE = "tests/test_store.py"
@@ -46,19 +49,19 @@ MUTANTS = {
             "study/sqlite_file.py",
             "synchronous = NORMAL",
             "synchronous = OFF",
-            f"{DAMAGE} -k on_the_disk",
+            f"{FILES} -k on_the_disk",
         ),
         Mutant(
             "study/sqlite_file.py",
             "journal_mode = WAL",
             "journal_mode = DELETE",
-            f"{DAMAGE} -k on_the_disk",
+            f"{FILES} -k on_the_disk",
         ),
         Mutant(
             "study/sqlite_file.py",
             "foreign_keys = ON",
             "foreign_keys = OFF",
-            f"{DAMAGE} -k on_the_disk",
+            f"{FILES} -k on_the_disk",
         ),
         Mutant(
             "study/sqlite_file.py",
@@ -70,37 +73,37 @@ MUTANTS = {
             "study/sqlite_file.py",
             "if written is not None and _id(self._path) != written:",
             "if False:",
-            f"{DAMAGE} -k just_before",
+            f"{FILES} -k just_before",
         ),
         Mutant(
             "study/sqlite_file.py",
             "if _id(self._path) != connection.file or (",
             "if (",
-            f"{DAMAGE} -k 'was_deleted or was_replaced'",
+            f"{FILES} -k 'was_deleted or was_replaced'",
         ),
         Mutant(
             "study/sqlite_file.py",
             "(writing and wal != connection.wal)",
             "False",
-            f"{DAMAGE} -k a_log_that_was_deleted",
+            f"{FILES} -k a_log_that_was_deleted",
         ),
         Mutant(
             "study/sqlite_file.py",
             '"mode=rwc" if self._may_make else "mode=rw"',
             '"mode=rwc"',
-            f"{DAMAGE} -k no_empty_file",
+            f"{FILES} -k no_empty_file",
         ),
         Mutant(
             "study/sqlite_file.py",
             "if self._wal.exists() and self._wal.stat().st_size:",
             "if False:",
-            f"{DAMAGE} -k cannot_be_read",
+            f"{FILES} -k cannot_be_read",
         ),
         Mutant(
             "study/sqlite_file.py",
             "fcntl.flock(descriptor, fcntl.LOCK_UN)",
             "pass",
-            f"{DAMAGE} -k keep_the_lock",
+            f"{FORKS} -k keep_the_lock",
         ),
     ],
     "transactions": [
@@ -108,25 +111,25 @@ MUTANTS = {
             "study/database.py",
             '"BEGIN IMMEDIATE" if writing',
             '"BEGIN" if writing',
-            f"{DAMAGE} -k alone_before",
+            f"{FILES} -k alone_before",
         ),
         Mutant(
             "study/database.py",
             "SET LOCAL synchronous_commit TO DEFAULT; ",
             "",
-            f"{DAMAGE} -k servers_log",
+            f"{FILES} -k servers_log",
         ),
         Mutant(
             "study/database.py",
             "passing = lost and not _LASTING.search(str(error.orig))",
             "passing = lost",
-            f"{DAMAGE} -k waiting_does_not_help",
+            f"{FILES} -k waiting_does_not_help",
         ),
         Mutant(
             "study/database.py",
             "self._engine.dispose(close=False)",
             "pass",
-            f"{DAMAGE} -k 'forks_while_threads and postgresql'",
+            f"{FORKS} -k 'forks_while_threads and postgresql'",
         ),
         Mutant(
             "study/store.py",
@@ -156,19 +159,19 @@ MUTANTS = {
             "study/forks.py",
             "self._condition.wait_for(",
             "(lambda *_: None)(",
-            f"{DAMAGE} -k 'fork and sqlite'",
+            f"{FORKS} -k 'fork and sqlite'",
         ),
         Mutant(
             "study/forks.py",
             "self.is_unsafe = self.is_unsafe or self._child_is_unsafe",
             "self.is_unsafe = False",
-            f"{DAMAGE} -k middle_of_a_transaction",
+            f"{FORKS} -k middle_of_a_transaction",
         ),
         Mutant(
             "study/replica.py",
             "        with FORKS, self._mutex:\n            with self.store",
             "        with self._mutex:\n            with self.store",
-            f"{DAMAGE} -k 'forks_while_threads and sqlite'",
+            f"{FORKS} -k 'forks_while_threads and sqlite'",
         ),
     ],
     "events": [
@@ -182,7 +185,12 @@ MUTANTS = {
             DAMAGE,
         ),
         Mutant("study/journal.py", "if event.seq != seq:", "if False:", DAMAGE),
-        Mutant("study/journal.py", "                check_event(", "                (", DAMAGE),
+        Mutant(
+            "study/journal.py",
+            "                check_event(",
+            "                (",
+            f"{DAMAGE} {VERSION_2}",
+        ),
         Mutant(
             "study/journal.py",
             "self._linked(checksums[event.seq - 1], event.seq - 1, [event])",
@@ -193,19 +201,19 @@ MUTANTS = {
             "study/journal.py",
             "if head is None or head[2:] != self._owner:",
             "if head is None:",
-            f"{DAMAGE} -k made_anew",
+            f"{FILES} -k made_anew",
         ),
         Mutant(
             "study/events.py",
             "or not 0 <= event.arm < arms:",
             "or event.arm < 0:",
-            f"{DAMAGE} -k before_it_had",
+            f"{VERSION_2} -k before_it_had",
         ),
         Mutant(
             "study/events.py",
             "        if not _is_number(event.reward):",
             "        if event.reward is None:",
-            f"{DAMAGE} -k before_it_had",
+            f"{VERSION_2} -k before_it_had",
         ),
         Mutant(
             "study/state.py",
@@ -213,10 +221,13 @@ MUTANTS = {
             "if False:",
             f"{DAMAGE} -k compiled_code",
         ),
-        Mutant("study/state.py", "if pull != asked:", "if False:", f"{DAMAGE} -k before_it_had"),
-        Mutant("study/state.py", "if pull > asked:", "if False:", f"{DAMAGE} -k before_it_had"),
+        Mutant("study/state.py", "if pull != asked:", "if False:", f"{VERSION_2} -k before_it_had"),
+        Mutant("study/state.py", "if pull > asked:", "if False:", f"{VERSION_2} -k before_it_had"),
         Mutant(
-            "study/state.py", "elif arm != event.arm:", "elif False:", f"{DAMAGE} -k before_it_had"
+            "study/state.py",
+            "elif arm != event.arm:",
+            "elif False:",
+            f"{VERSION_2} -k before_it_had",
         ),
         Mutant(
             "study/replica.py",
@@ -252,7 +263,7 @@ MUTANTS = {
             "study/migrations.py",
             '"fixed": of_study(*fixed),',
             '"fixed": 0,',
-            f"{DAMAGE} -k version_2_goes_on",
+            f"{VERSION_2} -k version_2_goes_on",
         ),
     ],
     "snapshots": [

@@ -1,14 +1,21 @@
 """Files and stores for tests: SQLite always, PostgreSQL where its binaries are installed.
 
-And which tests share a process when there are several, and how much the session compiled.
+And how Hypothesis draws, and how much the session compiled.
 """
 
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import postgres
 from simplexplore.kernels.cache import cache_folder
+
+# The same examples every time; how long one takes says nothing on a busy machine.
+settings.register_profile(
+    "tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
 
 COMPILED = pytest.StashKey[set]()
 
@@ -25,26 +32,6 @@ def pytest_sessionstart(session):
 def pytest_terminal_summary(terminalreporter, config):
     new = units() - config.stash[COMPILED]
     terminalreporter.write_line(f"{len(new)} units of machine code compiled")
-
-
-def shared(item):
-    """What a test needs that is made once for many: a server, a browser, a fixture of its file."""
-    if hasattr(item, "callspec") and item.callspec.params.get("url") == "postgresql":
-        return "server"
-    for name, definitions in item._fixtureinfo.name2fixturedefs.items():
-        # Those of pytest and its plugins have no place.
-        if definitions[-1].baseid and definitions[-1].scope != "function":
-            return name if name == "server" else f"{name} of {item.path.stem}"
-    return None
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks
-def pytest_collection_modifyitems(config, items):
-    """Tests that share something run in one process (`--dist loadgroup`), others wherever."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if group := shared(item):
-                item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

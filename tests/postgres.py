@@ -127,7 +127,7 @@ class Server:
         """Stop at once: SIGINT ends connections, SIGQUIT leaves the mess of a crash."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(30)
+            self._process.wait(120)
             self._process = None
 
     def close(self) -> None:

@@ -60,40 +60,49 @@ def information(kind, v, mu, w, variance=None, offset=0, domain=None):
         mu = [decimal(mu[a]) for a in used]
         ends = None if domain is None else [decimal(x) for x in domain]
 
-        def at(gamma):
-            """lam - mu and what each arm adds to the value."""
-            moved, value = gap, gamma * gap
-            for x, m, n, spread in zip(v, mu, w, variance, strict=True):
+        arms = list(zip(v, mu, w, variance, strict=True))
+
+        def closest(gamma):
+            """(s, lam) of each arm."""
+            for x, m, n, spread in arms:
                 s = gamma * x / n
                 if ends is not None and kind == "poisson" and s <= -1 and (m or s < -1):
                     lam = ends[1]
                 else:
                     lam = tilt(kind, m, s, spread)
-                lam = lam if ends is None else min(max(lam, ends[0]), ends[1])
-                moved += x * (lam - m)
-                value += n * (divergence(kind, m, lam, spread) + s * (lam - m))
-            return moved, value
+                yield s, lam if ends is None else min(max(lam, ends[0]), ends[1])
+
+        def slope(gamma):
+            found = zip(arms, closest(gamma), strict=True)
+            return gap + sum(x * (lam - m) for (x, m, _, _), (_, lam) in found)
+
+        def value(gamma):
+            found = zip(arms, closest(gamma), strict=True)
+            return gamma * gap + sum(
+                n * (divergence(kind, m, lam, spread) + s * (lam - m))
+                for (_, m, n, spread), (s, lam) in found
+            )
 
         if kind == "poisson" and ends is None:  # the tilt has a pole
             pole = min(n / -x for x, n in zip(v, w, strict=True) if x < 0)
-            return _largest(at, lambda t: pole * t / (1 + t))
-        return _largest(at, lambda t: t)
+            return value(_root(slope, lambda t: pole * t / (1 + t)))
+        return value(_root(slope, lambda t: t))
 
 
-def _largest(at, gamma):
-    """The value at the root of what `at` returns first, which falls."""
+def _root(slope, gamma):
+    """The multiplier at the root of the slope, which falls."""
     low = high = Decimal(1)
-    while at(gamma(high))[0] > 0:
+    while slope(gamma(high)) > 0:
         low, high = high, high * 16
         if high > Decimal(10) ** (DIGITS - 15):  # a mean of 0: the pole itself
-            return at(gamma(high))[1]
-    while at(gamma(low))[0] < 0:
+            return gamma(high)
+    while slope(gamma(low)) < 0:
         low, high = low / 16, low
     # The value is flat at its largest: half of the digits are enough.
     for _ in range(int(DIGITS / 2 / math.log10(2)) + 20):
         middle = (low + high) / 2
-        low, high = (middle, high) if at(gamma(middle))[0] > 0 else (low, middle)
-    return at(gamma(low))[1]
+        low, high = (middle, high) if slope(gamma(middle)) > 0 else (low, middle)
+    return gamma(low)
 
 
 def time(bound, w, means):

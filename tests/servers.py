@@ -66,11 +66,11 @@ class Thread:
         self._server = serving._Server(config, self.app, ready.set)
         self._thread = threading.Thread(target=self._server.run, args=([listener],))
         self._thread.start()
-        assert ready.wait(30)
+        assert ready.wait(120)
 
     def close(self):
         self._server.handle_exit(signal.SIGTERM, None)
-        self._thread.join(30)
+        self._thread.join(120)
         assert not self._thread.is_alive()
 
     def __enter__(self):

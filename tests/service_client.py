@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import re
+import time
 
 from starlette.testclient import TestClient
 
@@ -31,13 +32,21 @@ def refused(response, status, kind, words):
     return document
 
 
-def watch(port, path, count, headers=None):
-    """The first events of a stream."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+def until(condition):
+    """Wait for something that is about to happen, however busy the machine."""
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def watch(port, path, count, headers=None, found=None):
+    """The first events of a stream; they are added to `found` one by one."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     connection.request("GET", path, headers=headers or {})
     response = connection.getresponse()
     assert response.headers["content-type"].startswith("text/event-stream")
-    found = []
+    found = [] if found is None else found
     while len(found) < count:
         line = response.readline()
         if not line:

@@ -23,7 +23,7 @@ from simplexplore.problem.families import Bernoulli, Gaussian
 from simplexplore.problem.problem import SCENARIOS, Problem
 from strategies import CASES, System, case, distinct_means, factors, rows_of, systems
 
-HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=40)
+HYPOTHESIS = settings(max_examples=25)
 
 FAMILIES = [
     pytest.param(name, domain, id=f"{name}{'-domain' if domain else ''}")
@@ -59,7 +59,7 @@ def well_posed(name, domain, count, seed):
 
 @functools.cache
 def solved(name, domain):
-    return well_posed(name, domain, 25, seed=CASES.index(name) + 10 * domain)
+    return well_posed(name, domain, 12, seed=CASES.index(name) + 10 * domain)
 
 
 def directions_of(bound):
@@ -126,7 +126,7 @@ def test_gaussian_lower_times_respect_a_proven_lower_bound(name, scenario):
         )
         assert found.characteristic_time >= lower * (1 - 1e-12)
         close += found.characteristic_time <= lower * (1 + 1e-7)
-    assert close >= 15  # the bound is tight most of the time
+    assert close >= 7  # the bound is tight most of the time
 
 
 @pytest.mark.parametrize(("name", "domain"), FAMILIES)
@@ -189,8 +189,8 @@ def test_gap_is_small_on_well_posed_problems(name, domain):
 @pytest.mark.parametrize("domain", [False, True])
 def test_certificate_of_a_solver_stopped_early_is_honest(name, domain, monkeypatch):
     monkeypatch.setattr(bound_module, "WORST_GAP", math.inf)
-    errors, refused, pool = [], 0, solved(name, domain)[:5]
-    for steps, (_, problem, means, true) in itertools.product((1, 2, 4, 8), pool):
+    errors, refused, pool = [], 0, solved(name, domain)[:4]
+    for steps, (_, problem, means, true) in itertools.product((1, 3, 8), pool):
         with monkeypatch.context() as patch:
             patch.setattr(solver, "MAX_STEPS", steps)
             patch.setattr(solver, "MAX_WEIGHINGS", steps)

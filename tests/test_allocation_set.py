@@ -39,7 +39,7 @@ def test_feasible_set_has_the_rows_of_the_constraints():
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @given(system=systems())
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_points_lie_inside_and_start_prices_every_arm_alike(system, scenario):
     try:
         polytope = Polytope(system.problem())

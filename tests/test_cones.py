@@ -32,7 +32,7 @@ def small_cones(draw):
     return size, rows
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(small_cones())
 def test_rays_are_those_of_all_subsets(cone):
     size, rows = cone

@@ -551,7 +551,7 @@ names = st.text(
 )
 
 
-@settings(derandomize=True, max_examples=300)
+@settings(max_examples=300)
 @given(st.data())
 def test_what_is_written_is_read_back(data: st.DataObject) -> None:
     arms = data.draw(st.lists(names, min_size=1, max_size=5, unique=True))
@@ -569,7 +569,7 @@ def test_what_is_written_is_read_back(data: st.DataObject) -> None:
         assert parse_constraint(text, "odd", arms, groups) == constraint
 
 
-@settings(derandomize=True, max_examples=300)
+@settings(max_examples=300)
 @given(st.text(st.sampled_from("ab`()+-*/<=>≤ 0123.e,\n") | st.characters(), max_size=30))
 def test_any_text_is_read_or_refused_in_words(text: str) -> None:
     with suppress(ConstraintError):

@@ -11,7 +11,7 @@ from scipy import stats
 from simplexplore.errors import MeansError, ProblemError, RewardError
 from simplexplore.problem.families import FAMILIES, Bernoulli, Bounded, Family, Gaussian, Poisson
 
-HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=200)
+HYPOTHESIS = settings(max_examples=200)
 
 ONE = np.ones(1)
 

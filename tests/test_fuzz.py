@@ -39,10 +39,8 @@ def test_no_request_makes_the_service_fail(sqlite_url):
             ):
 
                 @settings(
-                    max_examples=20,
-                    deadline=None,
+                    max_examples=12,
                     database=None,
-                    derandomize=True,
                     phases=[Phase.explicit, Phase.generate],
                     suppress_health_check=list(HealthCheck),
                 )

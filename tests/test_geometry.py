@@ -26,7 +26,7 @@ from simplexplore.problem.problem import Problem
 from simplexplore.problem.rational import rational
 from strategies import System, exact_means, factors, rows_of, systems
 
-HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=100)
+HYPOTHESIS = settings(max_examples=60)
 
 THIRD, HALF = Fraction(1, 3), Fraction(1, 2)
 

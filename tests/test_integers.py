@@ -32,7 +32,7 @@ def product(left, right):
     ]
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.integers(0, 5).flatmap(lambda n: matrices(n, st.integers(-3, 3))))
 def test_adjugate_over_determinant_is_the_inverse(matrix):
     n = len(matrix)
@@ -48,7 +48,7 @@ def test_adjugate_over_determinant_is_the_inverse(matrix):
     assert product(adj, matrix) == scaled
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(matrices(4, st.integers(-(10**30), 10**30)))
 def test_large_numbers_lose_no_digit(matrix):
     if determinant(matrix):
@@ -56,7 +56,7 @@ def test_large_numbers_lose_no_digit(matrix):
         assert product(matrix, adj) == [[det * (i == j) for j in range(4)] for i in range(4)]
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(matrices(4, st.integers(-3, 3)), st.integers(0, 3), st.integers(-2, 2), st.integers(-2, 2))
 def test_dependent_rows_are_singular(matrix, k, p, q):
     others = [row for i, row in enumerate(matrix) if i != k]
@@ -71,7 +71,7 @@ def test_input_is_left_alone():
     assert matrix == [[0, 1], [1, 0]]
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.fractions(-5, 5, max_denominator=12), min_size=1, max_size=6))
 def test_integer_row_is_the_least_whole_multiple(row):
     whole = integer_row(row)

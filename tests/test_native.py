@@ -72,7 +72,7 @@ def test_blocks_refuse_what_compiled_code_would_misread():
 @pytest.mark.parametrize("sampler", ["top-two", "ctns", "cge"])
 def test_compiled_and_uncompiled_events_are_the_same(sampler, rewards, monkeypatch):
     plan = prepare(problem(rewards, scenario="anytime"), sampler, "mixture")
-    kinds = np.tile([records.ASKED, records.ASKED, records.TOLD, records.TOLD], 60)
+    kinds = np.tile([records.ASKED, records.ASKED, records.TOLD, records.TOLD], 30)
     states = []
     for long in (1e9, -1.0):  # never, always
         monkeypatch.setattr(compiling.Stopwatch, "LONG", long)
@@ -107,7 +107,7 @@ def test_plain_numba_gives_the_same(tmp_path):
         sys.modules["simplexplore.kernels.pipeline"] = {hidden}
         import simplexplore as sx
         problem = sx.Problem(3, {{"c": "a1 <= 0.5"}}, means=[0.9, 0.5, 0.1])
-        result = sx.simulate(problem, sampler="top-two", runs=5, workers=1)
+        result = sx.simulate(problem, sampler="uniform", runs=5, workers=1)
         print(result.stopping_times.tolist(), "simplexplore.kernels.plain" in sys.modules)
     """
     hidden = code.format(hidden="None")
@@ -158,7 +158,7 @@ def test_a_long_study_is_compiled_in_the_background(monkeypatch, tmp_path):
     program = explorer._engine._program
     assert not program.is_ready("step")
     began = time.monotonic()
-    while not program.is_ready("step") and time.monotonic() - began < 120:
+    while not program.is_ready("step") and time.monotonic() - began < 600:
         explorer.tell(explorer.ask(), 0.5)
         time.sleep(0.01)
     assert program.is_ready("step")
@@ -244,7 +244,7 @@ def test_two_processes_compile_a_thing_once(tmp_path):
         compiler = native._compiler()
         def counted(*arguments):
             made.append(arguments)
-            time.sleep(0.5)
+            time.sleep(0.1)
             return compiler(*arguments)
         native._compiler = lambda: counted
         import simplexplore as sx

@@ -85,7 +85,7 @@ def test_numbers_of_very_different_sizes(family, means, rows):
 
 def test_ordinary_rates_are_never_refused():
     rng = np.random.default_rng(5)
-    for _ in range(60):
+    for _ in range(30):
         size = int(rng.integers(2, 9))
         bound = lower_bound(Problem(size, (), Bernoulli()), 10.0 ** rng.uniform(-4, 0, size))
         assert max(found.relative_gap for found in bound.scenarios.values()) <= 1e-8

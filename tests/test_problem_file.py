@@ -242,7 +242,7 @@ def problems(draw: st.DrawFn) -> Problem:
     )
 
 
-@settings(derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(problems())
 def test_what_is_written_is_read_back(problem: Problem) -> None:
     text = problem.to_text()
@@ -252,7 +252,7 @@ def test_what_is_written_is_read_back(problem: Problem) -> None:
     assert again.to_text() == text
 
 
-@settings(derandomize=True, max_examples=100)
+@settings(max_examples=100)
 @given(problems())
 def test_the_matrix_form_reads_the_same_numbers(problem: Problem) -> None:
     head = problem.replace(constraints=[]).to_text()
@@ -274,7 +274,7 @@ rewards_keys = ["family", "sigma", "low", "high", "domain", "delta"]
 constraint_keys = ["matrix", "upper", "lower", "equal", "names", "x", "delta"]
 
 
-@settings(derandomize=True, max_examples=500)
+@settings(max_examples=500)
 @given(st.data())
 def test_any_values_are_read_or_refused_in_words(data: st.DataObject) -> None:
     lines = ['arms = ["a", "b"]']

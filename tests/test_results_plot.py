@@ -1,5 +1,6 @@
 """Pictures of simulations: panels show the numbers, texts stay apart, colours stay the same."""
 
+import functools
 import math
 from pathlib import Path
 
@@ -93,9 +94,14 @@ def bars(axes):
     return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
 
 
+@functools.cache
+def drawn(case):
+    return results_figure(CASES[case]())
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_texts_stay_apart_and_on_the_page(case):
-    figure = results_figure(CASES[case]())
+    figure = drawn(case)
     assert_texts_apart(figure)
     renderer = figure.canvas.get_renderer()
     # What is written on the page itself stays off what is drawn.
@@ -105,10 +111,10 @@ def test_texts_stay_apart_and_on_the_page(case):
 
 
 def test_panels_per_group_and_result():
-    labels = set(panels(results_figure(CASES["settings"]())))
+    labels = set(panels(drawn("settings")))
     expected = {f"{kind} {g}" for kind in ("times", "correct") for g in range(3)}
     assert labels == expected | {f"allocation {g} 0" for g in range(3)}
-    both = results_figure(CASES["both"]())
+    both = drawn("both")
     assert len(both.axes) == 2 * (2 + 6)
 
 
@@ -194,7 +200,7 @@ def test_no_marks_where_nothing_is_optimal():
 
 
 def test_scale_is_logarithmic_when_needed():
-    figures = {case: results_figure(make()) for case, make in CASES.items()}
+    figures = {case: drawn(case) for case in CASES}
     times = {case: panels(figure)["times 0"] for case, figure in figures.items()}
     assert times["one"].get_xscale() == "linear"
     assert times["far apart"].get_xscale() == "log"
@@ -238,7 +244,7 @@ def test_arms_that_are_left_out_are_counted():
 
 
 def test_results_that_differ_in_settings_stand_apart():
-    said = words(results_figure(CASES["settings"]()))
+    said = words(drawn("settings"))
     assert "Samples until the best mix is known" in said
     assert any("delta 0.001, threshold mixture" in text for text in said)
     assert "ctns, direct" in said

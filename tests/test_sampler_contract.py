@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import simplexplore as sx
@@ -27,13 +27,7 @@ OWN = [str(HERE.parent / "examples" / "weakest_edge.py"), str(HERE / "data" / "i
 STEPS = 100
 
 # Without shrinking: a step of a problem that fails may take long.
-contract = settings(
-    derandomize=True,
-    deadline=None,
-    max_examples=8,
-    phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.too_slow],  # on a busy machine
-)
+contract = settings(max_examples=8, phases=[Phase.generate])
 
 
 def samplers(*but):

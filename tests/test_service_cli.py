@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import simplexplore as sx
 from servers import Process
-from service_client import watch
+from service_client import until, watch
 from simplexplore.cli import app as cli
 from simplexplore.service import server
 from simplexplore.service.app import make_app
@@ -25,13 +25,15 @@ def test_the_end_is_quiet(tmp_path):
     """Told to stop, a server finishes what it is doing and lets its watchers go."""
     sx.Study.create(tmp_path / "s.db", "mix", star())
     with Process(tmp_path / "s.db", tmp_path / "log") as running:
-        watcher = threading.Thread(target=lambda: watch(running.port, "/v1/studies/mix/events", 99))
+        seen = []
+        arguments = running.port, "/v1/studies/mix/events", 99, None, seen
+        watcher = threading.Thread(target=watch, args=arguments)
         watcher.start()
-        time.sleep(1)
+        until(lambda: seen)
         started = time.monotonic()
         running.stop()
         assert time.monotonic() - started < 15
-        watcher.join(10)
+        watcher.join(60)
         assert not watcher.is_alive()
         events = [json.loads(line)["event"] for line in running.log().splitlines()]
         assert events[0] == "ready"

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 
 import pytest
 from starlette.exceptions import HTTPException
@@ -18,8 +17,10 @@ from workers import star
 
 def test_work_that_takes_too_long(client, monkeypatch):
     monkeypatch.setattr(worker_threads, "TIMEOUT", 0.05)
-    monkeypatch.setattr(studies, "summaries", lambda *_: time.sleep(0.5))
+    free = threading.Event()
+    monkeypatch.setattr(studies, "summaries", lambda *_: free.wait(60))
     answer = client.get("/v1/studies")
+    free.set()
     refused(answer, 503, "about:blank", "no answer within 0.05 s")
     assert answer.headers["retry-after"] == "2"
 
@@ -36,7 +37,7 @@ def test_work_that_was_given_up_still_counts(monkeypatch):
         with mutex:
             running += 1
             most = max(most, running)
-        free.wait(10)
+        free.wait(60)
         with mutex:
             running -= 1
 
@@ -72,11 +73,11 @@ def test_polls_are_shared(sqlite_url, monkeypatch):
 def test_one_poll_at_a_time(sqlite_url, monkeypatch):
     """A slow store is not asked again before it has answered."""
     monkeypatch.setattr(open_studies, "POLL_INTERVAL", 0.02)
-    looks = []
+    looks, free = [], threading.Event()
 
     def slow(_, name):
         looks.append(name)
-        time.sleep(0.3)
+        free.wait(60)
         return {}
 
     monkeypatch.setattr(OpenStudies, "_look", slow)
@@ -87,6 +88,7 @@ def test_one_poll_at_a_time(sqlite_url, monkeypatch):
         for _ in range(5):
             watchers.append(asyncio.ensure_future(studies.poll("mix")))
             await asyncio.sleep(0.03)
+        free.set()
         await asyncio.gather(*watchers)
 
     asyncio.run(many())

@@ -63,7 +63,7 @@ def test_nobody_answers():
         started = time.monotonic()
         with pytest.raises(sx.ServiceError, match="cannot be reached"):
             service.list()
-    assert 0.1 < time.monotonic() - started < 5
+    assert 0.1 < time.monotonic() - started < 30
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl makes a certificate")
@@ -97,7 +97,7 @@ def test_a_wrong_certificate_is_not_tried_again(tmp_path):
             pytest.raises(sx.ServiceError, match="certificate verify failed: self-signed"),
         ):
             service.list()
-        thread.join(10)
+        thread.join(60)
     assert came == [1]
 
 
@@ -128,7 +128,7 @@ def test_half_a_file_is_no_file(tmp_path):
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with sx.connect(url) as service:
             RemoteStudy(service, "mix").export(tmp_path / "x.csv")
-        thread.join(10)
+        thread.join(60)
     assert (tmp_path / "x.csv").read_bytes() == b"halfmore"
 
 
@@ -149,14 +149,14 @@ def test_a_full_disk_is_no_matter_of_the_service(service):
 
 def test_an_answer_that_never_comes_is_asked_for_again(monkeypatch):
     """Somewhere on the way a connection may be forgotten; the next one works."""
-    monkeypatch.setattr(transport, "_PATIENCE", 0.5)
+    monkeypatch.setattr(transport, "_PATIENCE", 2.0)
     empty = b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"studies": []}'
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread, held = answering(listener, b"", empty)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with sx.connect(url, retry_for=0.4) as service:
+        with sx.connect(url, retry_for=1.6) as service:
             assert service.list() == []
-        thread.join(10)
+        thread.join(60)
         held[0].close()
 
 
@@ -176,7 +176,7 @@ def test_old_connections_are_not_trusted(service, monkeypatch):
 
 def test_threads_share_connections(service):
     study = service.create("mix", star())
-    together = threading.Barrier(8, timeout=25)
+    together = threading.Barrier(8, timeout=120)
 
     def work():
         together.wait()
@@ -203,7 +203,7 @@ def test_a_busy_service_says_when_to_come_back():
         with sx.connect(url) as service:
             assert service.list() == []
         assert time.monotonic() - started >= 1.0
-        thread.join(10)
+        thread.join(60)
 
 
 def test_what_is_sent():
@@ -226,7 +226,7 @@ def test_what_is_sent():
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/base/"
         with sx.connect(url, "secret") as service:
             RemoteStudy(service, "a/b ü").note("hello")
-        thread.join(10)
+        thread.join(60)
     assert asked[0].startswith("POST /base/v1/studies/a%2Fb%20%C3%BC/notes HTTP/1.1\r\n")
     assert "\r\nAuthorization: Bearer secret\r\n" in asked[0]
     assert "\r\nAccept-Encoding: identity\r\n" in asked[0]
@@ -294,7 +294,7 @@ class Lossy:
     def close(self):
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 def test_lost_answers_are_asked_for_again(sqlite_url):

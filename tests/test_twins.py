@@ -1,4 +1,4 @@
-"""The compiled step functions against the slow twin: the same arms for 500 steps."""
+"""The compiled step functions against the slow twin: the same arms for 250 steps."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 from twins import STOP, Twin
 
-STEPS = 500
+STEPS = 250
 
 # Two groups of arms with a limit each; an equality; unequal deviations.
 ROWS = ([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]], [0.5, 0.4])

@@ -18,7 +18,7 @@ from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.problem import Problem
 from strategies import systems
 
-HYPOTHESIS = settings(derandomize=True, deadline=None, max_examples=40)
+HYPOTHESIS = settings(max_examples=40)
 
 
 def polytope_of(name):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from simplexplore.bound.bound import lower_bound
+from simplexplore.bound.result import Bound
+from simplexplore.exploration.plan import prepare_simulation
 from simplexplore.problem.catalog import instance
-from simplexplore.simulation.simulate import simulate
+from simplexplore.simulation.results import Results
+from simplexplore.simulation.simulate import run_plan
 
 from .cells import Cells
 from .part import SEED, THRESHOLD, Evidence, Job, Part
@@ -69,23 +73,34 @@ def _is_finished(part: Part, cells: Cells, runs: int | None) -> bool:
     return whole and all(_has(cells, job, runs) for job in part.jobs)
 
 
+@cache
+def _bound(name: str) -> Bound:
+    """Of an instance: all samplers share it, and both scenarios."""
+    return lower_bound(instance(name).problem)
+
+
 def _simulated(
     cells: Cells, part: Part, job: Job, runs: int | None, workers: int, tell: Progress
-) -> Any:
-    found = instance(job.instance)
+) -> Results:
     label = f"{part.name}, {job.sampler}, {job.scenario}"
-    return cells.results(
-        job.name,
-        job.settings(runs),
-        lambda: simulate(
+
+    def make() -> Results:
+        found = instance(job.instance)
+        plan = prepare_simulation(
             found.problem,
-            sampler=job.sampler,
+            None,
+            job.sampler,
+            THRESHOLD,
             scenario=job.scenario,
+            known=_bound(job.instance),
+        )
+        return run_plan(
+            plan,
             runs=job.runs(runs),
             seed=SEED,
-            threshold=THRESHOLD,
             noise=found.noise,
             workers=workers,
             progress=lambda done, total: tell(label, done, total),
-        ),
-    )
+        )
+
+    return cells.results(job.name, job.settings(runs), make)

@@ -51,6 +51,7 @@ class Cells:
             if made.runs < made.runs_asked:
                 raise KeyboardInterrupt  # Ctrl-C; a part of a cell is no cell
             made.save(place)
+            return made
         (found,) = load_results(place)
         return found
 

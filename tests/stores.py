@@ -1,0 +1,31 @@
+"""Studies to damage, and changes to a store behind its back."""
+
+import sqlalchemy as sa
+
+import simplexplore as sx
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
+
+SET = "UPDATE events SET {} WHERE study = 1 AND seq = {}"
+
+
+def fill(url, name="mix", pairs=6):
+    """A study whose 15 events are of all kinds but one."""
+    problem = sx.Problem(list("abcde"), scenario="anytime", delta=1e-290)
+    study = Study.create(url, name, problem, "ctns", expire_after=60)
+    pulls = study.ask(pairs, key="first")
+    study.tell_many([(pull, 0.5) for pull in pulls[:-1]])
+    study.tell(arm="a", reward=1.5, key="k")
+    study.note("hello")
+    study.extend(1e-300)
+    study.ask()
+    return study
+
+
+def execute(url, *statements):
+    """Change a store behind its back."""
+    store = Store(url)
+    with store.writing() as connection:
+        for statement in statements:
+            connection.execute(sa.text(statement))
+    store.close()
