@@ -13,6 +13,7 @@ the domain, and gamma is the root of a decreasing function.
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -121,7 +122,6 @@ class Information:
     def __init__(
         self, edges: Edges, gaps: Array, means: Array, rewards: Family, offset: float = 0.0
     ) -> None:
-        self.edges = edges
         self.index = edges.index
         self.v = -edges.value
         self.used = edges.value != 0
@@ -143,6 +143,14 @@ class Information:
         self.slip = np.broadcast_to(edges.slip, gaps.shape)
         rounded = np.where(gaps < EXACT_BELOW * total, EPS * gaps, (4 * EPS + self.slip) * total)
         self.doubt = self.reading.sum(axis=1) + scale * rounded
+
+    def only(self, chosen: npt.NDArray[np.int64]) -> Information:
+        """The same instance with some of its edges, in the order given."""
+        some = copy(self)
+        by_edge = "index", "v", "used", "mu", "rest", "sigma", "gaps", "reading", "slip", "doubt"
+        for name in by_edge:
+            setattr(some, name, getattr(self, name)[chosen])
+        return some
 
     def covered(self) -> npt.NDArray[np.bool_]:
         """Arms that at least one edge moves: only they need samples."""
