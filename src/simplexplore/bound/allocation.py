@@ -22,6 +22,7 @@ from .newton import Point, Program, time
 from .solver import PROMISED_GAP, TARGET_GAP, lower_certificate, solve, time_and_error
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 # Equalities that differ by less than this on the free arms repeat each other.
@@ -30,9 +31,9 @@ RANK_TOLERANCE = 1e-9
 # With more free arms than this it pays to look for levels that caps decide.
 MANY_ARMS = 50
 
-# Edges and free arms of all levels together. What is left after so many keeps the allocation
-# that the last one found: optimal, if not leximin.
-MAX_WORK = 200_000
+# Free arms, and a part of the edges, of all levels together. What is left after so many keeps
+# the allocation that the last level found: optimal, if not leximin.
+MAX_WORK = 100_000
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _leximin(information: Information, program: Program, point: Point) -> tuple[
         if free == len(program.allowed.free) or free <= len(following.allowed.equal):
             return point.w, unique
         unique = False
-        work += len(following.edges) + free
+        work += free + len(following.edges) // 20
         if len(following.edges) == 0 or work > MAX_WORK:
             return point.w, unique
         program, better = following, solve(information, following)
@@ -162,8 +163,7 @@ def _at_caps(information: Information, program: Program, full: Mask) -> Program 
         inside=w,
         deep=w,
     )
-    touched = (moving[information.index] & information.used).any(axis=1)
-    edges = np.intersect1d(program.edges, np.flatnonzero(touched))
+    edges = _touched(information, program.edges, moving)
     return Program(edges, face) if len(edges) and face.holds_strictly(w) else None
 
 
@@ -183,7 +183,6 @@ def _rest(information: Information, program: Program, point: Point) -> Program:
         unused = unused[~information.covered()[unused]]
     moving = allowed.arms.copy()
     moving[pinned] = moving[unused] = False
-    touched = (moving[information.index] & information.used).any(axis=1)
     tight = point.l > point.r
     independent = _independent(np.vstack([allowed.equal, allowed.above[tight]]), moving)
     face = replace(
@@ -196,7 +195,12 @@ def _rest(information: Information, program: Program, point: Point) -> Program:
         inside=point.w,
         deep=point.w,
     )
-    return Program(np.intersect1d(program.edges, np.flatnonzero(touched)), face)
+    return Program(_touched(information, program.edges, moving), face)
+
+
+def _touched(information: Information, edges: Indices, moving: Mask) -> Indices:
+    """Edges with an arm that moves."""
+    return edges[(moving[information.index[edges]] & information.used[edges]).any(axis=1)]
 
 
 def _independent(equal: Array, moving: Mask) -> Array:

@@ -109,16 +109,18 @@ def solve(information: Information, program: Program) -> Point:
     if len(edges) <= max(MANY_EDGES, 2 * size):
         return _solve(information, program)
     chosen, over = np.zeros(len(edges), dtype=bool), np.ones(len(edges), dtype=bool)
-    times = 1.0 / information.closest(program.allowed.deep).value[edges]
+    times = 1.0 / information.values(program.allowed.deep, edges)
     for _ in range(MAX_ROUNDS):
         chosen[_hardest(information.index[edges], np.where(over, times, 0.0), size)] = True
         some = information.only(edges[chosen])
-        point = _solve(some, Program(np.arange(np.count_nonzero(chosen)), program.allowed))
-        times = point.unit / information.closest(point.w).value[edges]
-        over = (times > (1.0 + 0.1 * TARGET_GAP) * times[chosen].max()) & ~chosen
+        few = Program(np.arange(len(some.gaps)), program.allowed)
+        point = _solve(some, few)
+        worst = time(some, few, point.w)
+        times = 1.0 / information.values(point.w, edges, 1.0 / worst)
+        over = (times > (1.0 + 0.1 * TARGET_GAP) * worst) & ~chosen
         if not over.any():
             break
-    y, s = np.zeros(len(edges)), np.maximum(point.t - times, 0.0)
+    y, s = np.zeros(len(edges)), np.maximum(point.t - point.unit * times, 0.0)
     y[chosen], s[chosen] = point.y, point.s
     return replace(point, y=y, s=s)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from simplexplore.errors import TooLargeError
 
@@ -21,8 +21,7 @@ MAX_RAYS = 1_000_000
 MAX_STEPS = 20_000_000
 
 
-@dataclass(frozen=True)
-class Ray:
+class Ray(NamedTuple):
     """A direction in whole numbers.
 
     Attributes
@@ -111,6 +110,11 @@ class _FaceTest:
 
 
 def _combine(high: Ray, weight_high: int, low: Ray, weight_low: int, bit: int) -> Ray:
+    if len(high.entries) == len(low.entries) == 1:  # of the orthant: with caps there are many
+        ((first, x),), ((second, y),) = high.entries.items(), low.entries.items()
+        divisor = math.gcd(weight_high * x, weight_low * y)
+        pair = {first: weight_high * x // divisor, second: weight_low * y // divisor}
+        return Ray(pair, (high.signature & ~bit) | low.signature)
     entries: dict[int, int] = defaultdict(int)
     for column, x in high.entries.items():
         entries[column] += weight_high * x
