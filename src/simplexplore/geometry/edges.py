@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from simplexplore.problem.rational import rational
 
-from .cones import extreme_rays
+from .cones import Effort, extreme_rays
 from .standard_form import DOUBT, LocalTableau, StandardForm, Vertex
 
 Array = npt.NDArray[np.float64]
@@ -77,7 +77,7 @@ class Edges:
         return np.asarray(gaps)
 
 
-def edges_at(form: StandardForm, vertex: Vertex) -> Edges:
+def edges_at(form: StandardForm, vertex: Vertex, effort: Effort | None = None) -> Edges:
     """All edge directions at a vertex.
 
     Nondegenerate: one per nonbasic variable. Degenerate: the extreme rays of the cone that
@@ -86,7 +86,7 @@ def edges_at(form: StandardForm, vertex: Vertex) -> Edges:
     local = LocalTableau(form, vertex)
     if not local.at_end:
         return _unit_edges(local)
-    rays = extreme_rays(len(local.nonbasic), local.exact_rows_at_end())
+    rays = extreme_rays(len(local.nonbasic), local.exact_rows_at_end(), effort)
     return _ray_edges(local, [ray.entries for ray in rays])
 
 
