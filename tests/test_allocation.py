@@ -14,8 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reference import best_arm_time, conic_time, gaussian_lower_time, time_between
-from simplexplore.bound import bound as bound_module
 from simplexplore.bound import allocation, information, solver
+from simplexplore.bound import bound as bound_module
 from simplexplore.bound.bound import lower_bound
 from simplexplore.errors import NotConvergedError
 from simplexplore.problem.constraint import Constraint

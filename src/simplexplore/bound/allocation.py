@@ -200,7 +200,8 @@ def _rest(information: Information, program: Program, point: Point) -> Program:
 
 def _touched(information: Information, edges: Indices, moving: Mask) -> Indices:
     """Edges with an arm that moves."""
-    return edges[(moving[information.index[edges]] & information.used[edges]).any(axis=1)]
+    touched = (moving[information.index[edges]] & information.used[edges]).any(axis=1)
+    return np.asarray(edges[touched])
 
 
 def _independent(equal: Array, moving: Mask) -> Array:

@@ -17,6 +17,7 @@ from copy import copy
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -108,7 +109,7 @@ class _Trial:
     def updated(self, edges: npt.NDArray[np.int64], there: _Trial) -> _Trial:
         """The same with other guesses on some edges."""
 
-        def merged(here: Array, other: Array) -> Array:
+        def merged(here: Any, other: Any) -> Any:
             here = np.array(here)
             here[edges] = other
             return here

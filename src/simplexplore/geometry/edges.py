@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from .standard_form import DOUBT, LocalTableau, StandardForm, Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Whole = npt.NDArray[Any]  # of 64 bits, or Python's own
 
 # Gaps that are a smaller share of their terms are summed exactly.
 EXACT_BELOW = 1e-4
@@ -124,11 +126,13 @@ def _ray_edges(local: LocalTableau, rays: Sequence[dict[int, int]]) -> Edges:
     kind: type = np.int64 if small else object
     # Repeated columns of weight 0 fill the rows.
     place = np.array([[*ray, *([next(iter(ray))] * (width - len(ray)))] for ray in rays])
-    weight = np.array([[*ray.values(), *([0] * (width - len(ray)))] for ray in rays], dtype=kind)
+    weight: Whole = np.array(
+        [[*ray.values(), *([0] * (width - len(ray)))] for ray in rays], dtype=kind
+    )
     place, weight = place.reshape(-1, width), weight.reshape(-1, width)
     weight = weight * local.away.astype(kind)[place]
-    change = np.zeros((len(rays), len(local.arms)), dtype=kind)
-    body = np.array(table, dtype=kind).reshape(len(columns), len(local.arms))
+    change: Whole = np.zeros((len(rays), len(local.arms)), dtype=kind)
+    body: Whole = np.array(table, dtype=kind).reshape(len(columns), len(local.arms))
     for n in range(width):
         change += weight[:, n, None] * body[place[:, n]]
     column = local.nonbasic[place]
