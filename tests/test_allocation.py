@@ -14,12 +14,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reference import best_arm_time, conic_time, gaussian_lower_time, time_between
+from simplexplore.bound import allocation, information, solver
 from simplexplore.bound import bound as bound_module
-from simplexplore.bound import solver
 from simplexplore.bound.bound import lower_bound
 from simplexplore.errors import NotConvergedError
 from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.families import Bernoulli, Gaussian
+from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
 from simplexplore.problem.problem import SCENARIOS, Problem
 from strategies import CASES, System, case, distinct_means, factors, rows_of, systems
 
@@ -408,3 +408,47 @@ def test_narrow_domain_makes_an_arm_useless():
         assert tight.scenarios[scenario].characteristic_time <= free.scenarios[
             scenario
         ].characteristic_time * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rewards", [Gaussian(1.0), Bernoulli(), Poisson()], ids=lambda r: r.name)
+@pytest.mark.parametrize("extra", [(), ("a1 + a2 + a3 <= 0.4", "a1 >= 0.01")])
+def test_many_edges_and_caps_have_the_same_answer_as_few(rewards, extra, monkeypatch):
+    # Half of the arms at their caps, none between: edges are all 144 pairs. Solved all at once and
+    # level by level, against rounds over the edges and levels that caps decide at once.
+    size = 24
+    means = np.random.default_rng(5).uniform(0.1, 0.9, size)
+    problem = Problem(size, [*(f"a{a + 1} <= 2/{size}" for a in range(size)), *extra], rewards)
+    slow = lower_bound(problem, means)
+    assert len(slow.edges) == 144
+    levels = []
+    skip = allocation._skip
+    monkeypatch.setattr(
+        allocation, "_skip", lambda i, p, x: levels.append((p, skip(i, p, x))) or levels[-1][1]
+    )
+    monkeypatch.setattr(solver, "MANY_EDGES", 30)
+    monkeypatch.setattr(information, "MANY", 110)
+    monkeypatch.setattr(allocation, "MANY_ARMS", 3)
+    fast = lower_bound(problem, means)
+    skipped = [len(p.allowed.free) - len(there.allowed.free) for p, (there, _) in levels]
+    assert max(skipped) >= 4  # levels at once, in the anytime scenario
+    for name in SCENARIOS:
+        there, here = slow.scenarios[name], fast.scenarios[name]
+        gap = here.relative_gap + there.relative_gap
+        assert gap < 1e-8
+        assert here.characteristic_time == pytest.approx(there.characteristic_time, rel=gap)
+        assert here.allocation == pytest.approx(there.allocation, abs=1e-7)
+        assert here.unique == there.unique
+        assert set(here.binding_edges) == set(there.binding_edges)
+
+
+def test_levels_have_a_budget(monkeypatch):
+    size = 12
+    means = np.linspace(0.1, 0.9, size) ** 2
+    problem = Problem(size, [f"a{a + 1} <= 2/{size}" for a in range(size)])
+    whole = lower_bound(problem, means).scenarios["anytime"]
+    monkeypatch.setattr(allocation, "MAX_WORK", 0)
+    cut = lower_bound(problem, means).scenarios["anytime"]
+    assert not cut.unique
+    assert not np.allclose(cut.allocation, whole.allocation, atol=1e-4)
+    assert cut.relative_gap < 1e-8
+    assert cut.characteristic_time == pytest.approx(whole.characteristic_time, rel=1e-8)

@@ -81,3 +81,16 @@ def test_too_many_steps_are_refused_and_the_vertex_is_described(monkeypatch):
     monkeypatch.setattr(cones, "MAX_STEPS", 3)
     with pytest.raises(TooLargeError, match=r"5 constraints bind there, where 4 would do.*3 steps"):
         extreme_rays(4, [[1, 1, -1, -1]])
+
+
+def test_vertices_have_one_budget_together(monkeypatch):
+    rows = [[1, 1, -1, -1], [1, -1, 1, -1]]
+    alone = cones.Effort()
+    extreme_rays(4, rows, alone)
+    assert alone.steps > 0
+    monkeypatch.setattr(cones, "MAX_STEPS_TOGETHER", 3 * alone.steps)
+    effort = cones.Effort()
+    for _ in range(3):
+        extreme_rays(4, rows, effort)
+    with pytest.raises(TooLargeError, match="many vertices are degenerate"):
+        extreme_rays(4, rows, effort)

@@ -512,3 +512,84 @@ def test_larger_problems_against_highs():
             assert slack.min() > -1e-9
             assert (slack < 1e-9).sum() >= polytope.dimension
             assert means @ other < means @ vertex.policy
+
+
+# ------------------------------------------------------------ limits on many arms
+
+
+def test_floors_on_many_arms_that_conflict():
+    share = {a: 2 + a % 3 for a in range(80)}
+    problem = Problem(80, [f"a{a + 1} >= {x}/100" for a, x in share.items()])
+    with pytest.raises(InfeasibleError, match="these 26 cannot hold together") as error:
+        Polytope(problem)
+    named = [share[int(name[1:]) - 1] for name in error.value.conflict]
+    least = sorted(share.values(), reverse=True)
+    count = next(n for n in range(80) if sum(least[:n]) > 100)
+    assert sum(named) > 100
+    assert len(named) == count
+
+
+def test_caps_on_many_arms_that_conflict():
+    caps = [f"a{a + 1} <= 1/61" for a in range(60)]
+    with pytest.raises(InfeasibleError) as error:
+        Polytope(Problem(60, caps))
+    assert len(error.value.conflict) == 60
+    with pytest.raises(InfeasibleError, match="these 2 cannot hold together") as error:
+        Polytope(Problem(60, [*(f"a{a + 1} <= 1/50" for a in range(60)), "a7 >= 1/40"]))
+    assert error.value.conflict == ("c7", "c61")
+
+
+def test_a_row_among_many_caps_that_conflicts():
+    rows = [*(f"a{a + 1} <= 1/50" for a in range(60)), "a4 + a9 >= 1/20"]
+    with pytest.raises(InfeasibleError, match="these 3 cannot hold together") as error:
+        Polytope(Problem(60, rows))
+    assert error.value.conflict == ("c4", "c9", "c61")
+
+
+@pytest.mark.parametrize("size", [4, 6, 30])
+def test_edges_where_no_arm_is_between_its_ends_are_pairs(size):
+    polytope = Polytope(Problem(size, [f"a{a + 1} <= 2/{size}" for a in range(size)]))
+    vertex = polytope.optimal_vertex(np.arange(size, 0.0, -1.0))
+    edges = polytope.edges(vertex)
+    expected = {
+        tuple(float(c == rising) - float(c == falling) for c in range(size))
+        for falling in range(size // 2)
+        for rising in range(size // 2, size)
+    }
+    assert {tuple(row) for row in edges.dense(size).tolist()} == expected
+    assert len(edges) == len(expected)
+
+
+@pytest.mark.parametrize("digits", [1, 7, 15])
+def test_edges_of_degenerate_vertices_are_their_exact_directions(digits):
+    # Rows through the first arm alone; with many digits the whole numbers leave 64 bits.
+    rng = np.random.default_rng(digits)
+    rows = [np.round(rng.uniform(-1, 1, 6), digits) for _ in range(7)]
+    rows = [row if row.mean() < row[0] else -row for row in rows]  # so there is room
+    constraints = [Constraint(f"r{i}", row, -np.inf, row[0]) for i, row in enumerate(rows)]
+    polytope = Polytope(Problem(6, constraints))
+    vertex = polytope.optimal_vertex([100.0, *rng.normal(size=5)])
+    edges = polytope.edges(vertex)
+    assert vertex.shares == {0: 1}
+    assert polytope.is_degenerate(vertex)
+    assert len(edges) > 5
+    expected = np.array([floats(row) for row in exact_edges(edges, 6)])
+    assert edges.dense(6) == pytest.approx(expected, rel=1e-14, abs=0)
+    for direction in exact_edges(edges, 6):
+        assert sum(direction) == 0
+        assert min(direction[1:]) >= 0
+        used = [dot(tuple(rational(float(x)) for x in row), direction) for row in rows]
+        assert max(used) <= 0
+        # Four independent ones bind along an edge.
+        assert sum(x == 0 for x in (*used, *direction[1:])) >= 4
+
+
+def test_a_tiny_change_of_an_arm_keeps_its_sign():
+    # Far below what floats are trusted with, so it is computed exactly.
+    tiny = Constraint("c1", np.array([0.0, 1.0, 1e-11]), -np.inf, 0.5)
+    polytope = Polytope(Problem(3, [tiny]))
+    vertex = polytope.optimal_vertex([2.0, 3.0, 1.0])
+    edges = polytope.edges(vertex)
+    assert not polytope.is_degenerate(vertex)
+    rows = {tuple(np.sign(row)): row for row in edges.dense(3).tolist()}
+    assert rows[-1.0, -1.0, 1.0] == pytest.approx([-(1 - 1e-11), -1e-11, 1.0], rel=1e-12)

@@ -102,3 +102,14 @@ def test_large_means_with_small_gaps_are_exact():
     bound = lower_bound(Problem(2, (), Gaussian(1.0)), means, delta=1e-300)
     assert bound.characteristic_time == pytest.approx(8.0, rel=1e-12)
     assert np.isfinite(bound.scenarios["anytime"].lower_bound)
+
+
+@pytest.mark.parametrize("rows", [(), ("a1 + a2 <= 0.5",)])
+def test_shifted_means_have_the_time_of_small_ones(rows):
+    far = lower_bound(Problem(4, rows, Gaussian(1.0)), [1e12 + x for x in (4, 3, 2, 1)])
+    near = lower_bound(Problem(4, rows, Gaussian(1.0)), [4, 3, 2, 1])
+    for scenario, found in far.scenarios.items():
+        there = near.scenarios[scenario]
+        allowed = found.relative_gap + there.relative_gap
+        assert found.characteristic_time == pytest.approx(there.characteristic_time, rel=allowed)
+        assert allowed < 1e-8

@@ -355,6 +355,9 @@ def test_stopping_and_extending(url):
     for delta in (0.0, -1, 2):
         with pytest.raises(sx.ProblemError, match="delta"):
             study.extend(delta)
+    for delta in (1e-310, 9.9e-301):
+        with pytest.raises(sx.ProblemError, match="delta must be at least 1e-300; got"):
+            study.extend(delta)
     assert len(journal(study)) == before
     study.extend(1e-9)
     assert not study.stopped

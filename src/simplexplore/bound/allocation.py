@@ -19,12 +19,21 @@ import numpy.typing as npt
 from .allocation_set import AllocationSet
 from .information import Information
 from .newton import Point, Program, time
-from .solver import TARGET_GAP, lower_certificate, solve, time_and_error
+from .solver import PROMISED_GAP, TARGET_GAP, lower_certificate, solve, time_and_error
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 # Equalities that differ by less than this on the free arms repeat each other.
 RANK_TOLERANCE = 1e-9
+
+# With more free arms than this it pays to look for levels that caps decide.
+MANY_ARMS = 50
+
+# Free arms, and a part of the edges, of all levels together. What is left after so many keeps
+# the allocation that the last level found: optimal, if not leximin.
+MAX_WORK = 100_000
 
 
 @dataclass(frozen=True)
@@ -73,19 +82,89 @@ def _leximin(information: Information, program: Program, point: Point) -> tuple[
     """The canonical optimal allocation, and whether there is no other."""
     unique = True
     first, worst = program, time(information, program, point.w)
+    work = 0
     while True:
         following = _rest(information, program, point)
         free = len(following.allowed.free)
         if free == len(program.allowed.free) or free <= len(following.allowed.equal):
             return point.w, unique
         unique = False
-        if len(following.edges) == 0:
+        work += free + len(following.edges) // 20
+        if len(following.edges) == 0 or work > MAX_WORK:
             return point.w, unique
-        better = solve(information, following)
+        program, better = following, solve(information, following)
+        if free > MANY_ARMS:
+            program, better = _skip(information, following, better)
         # A badly conditioned level must not cost samples.
         if not time(information, first, better.w) <= worst * (1 + TARGET_GAP):
             return point.w, unique
-        program, point = following, better
+        point = better
+
+
+def _skip(information: Information, program: Program, point: Point) -> tuple[Program, Point]:
+    """Go on to the last of the levels that caps alone decide.
+
+    No time is shorter than with all arms at their caps. If the longest of these is reached, its
+    arms have their caps in every optimum; if one allocation reaches the j longest and takes no
+    longer on any other edge, it is the leximin one as far as that. The largest j is found by
+    bisection.
+    """
+    caps = program.allowed.caps
+    edges = program.edges
+    least = 1.0 / information.closest(np.minimum(caps, 1.0)).value[edges]
+    order = np.argsort(-least, kind="stable")
+    if not time(information, program, point.w) <= least[order[0]] * (1 + PROMISED_GAP):
+        return program, point
+    # By arm, in this order, the edge that needs it first.
+    arms, use = information.index[edges[order]], information.used[edges[order]]
+    needed = np.full(information.size, len(order))
+    np.minimum.at(needed, arms[use], np.nonzero(use)[0])
+    needed[~program.allowed.arms] = len(order)
+    ends = np.unique(needed[needed < len(order)])
+    uncapped = needed[program.allowed.arms & (caps == np.inf)].min(initial=len(order))
+    ends = ends[ends < uncapped]
+    low, high, best = 1, len(ends), (program, point)
+    while low <= high:
+        middle = (low + high) // 2
+        end = ends[middle - 1]
+        rest = _at_caps(information, program, needed <= end)
+        if rest is not None:
+            better = solve(information, rest)
+            if time(information, rest, better.w) <= least[order[end]] * (1 + TARGET_GAP):
+                best, low = (rest, better), middle + 1
+                continue
+        high = middle - 1
+    return best
+
+
+def _at_caps(information: Information, program: Program, full: Mask) -> Program | None:
+    """The program that is left when some arms have their caps; None if no room is seen for it.
+
+    The others keep their proportions above their floors, as far as the equalities let them.
+    """
+    allowed = program.allowed
+    moving = allowed.arms & ~full
+    above = allowed.above[:, moving].any(axis=1)
+    equal = _independent(allowed.equal, moving)
+    floor = allowed.floors
+    w = np.where(full, np.minimum(allowed.caps, 1.0), allowed.deep)
+    left = np.where(moving, w - floor, 0.0)
+    if not len(equal) < np.count_nonzero(moving):
+        return None
+    off = equal @ (allowed.deep - w)
+    w[moving] += (left * (equal.T @ np.linalg.solve((equal * left) @ equal.T, off)))[moving]
+    face = replace(
+        allowed,
+        above=allowed.above[above],
+        limit=allowed.limit[above],
+        equal=equal,
+        total=equal @ w,
+        arms=moving,
+        inside=w,
+        deep=w,
+    )
+    edges = _touched(information, program.edges, moving)
+    return Program(edges, face) if len(edges) and face.holds_strictly(w) else None
 
 
 def _rest(information: Information, program: Program, point: Point) -> Program:
@@ -104,12 +183,8 @@ def _rest(information: Information, program: Program, point: Point) -> Program:
         unused = unused[~information.covered()[unused]]
     moving = allowed.arms.copy()
     moving[pinned] = moving[unused] = False
-    touched = (moving[information.index] & information.used).any(axis=1)
     tight = point.l > point.r
-    equal = np.vstack([allowed.equal, allowed.above[tight]])
-    # An orthonormal basis of the equalities as seen by the free arms.
-    left, sizes, _ = np.linalg.svd(equal[:, moving], full_matrices=False)
-    independent = left[:, sizes > RANK_TOLERANCE].T @ equal
+    independent = _independent(np.vstack([allowed.equal, allowed.above[tight]]), moving)
     face = replace(
         allowed,
         above=allowed.above[~tight],
@@ -120,4 +195,16 @@ def _rest(information: Information, program: Program, point: Point) -> Program:
         inside=point.w,
         deep=point.w,
     )
-    return Program(np.intersect1d(program.edges, np.flatnonzero(touched)), face)
+    return Program(_touched(information, program.edges, moving), face)
+
+
+def _touched(information: Information, edges: Indices, moving: Mask) -> Indices:
+    """Edges with an arm that moves."""
+    touched = (moving[information.index[edges]] & information.used[edges]).any(axis=1)
+    return np.asarray(edges[touched])
+
+
+def _independent(equal: Array, moving: Mask) -> Array:
+    """An orthonormal basis of equalities as seen by the arms that move."""
+    left, sizes, _ = np.linalg.svd(equal[:, moving], full_matrices=False)
+    return np.asarray(left[:, sizes > RANK_TOLERANCE].T @ equal)

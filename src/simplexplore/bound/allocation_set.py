@@ -150,6 +150,26 @@ class AllocationSet:
     def _floored(self) -> Indices:
         return np.flatnonzero((self.floor < self.cap) & (self.floor > 0))
 
+    @cached_property
+    def caps(self) -> Array:
+        """The most that rows of a single arm leave it; what it has, if it is held fast."""
+        return self._ends(1.0)
+
+    @cached_property
+    def floors(self) -> Array:
+        """The least that rows of a single arm leave it; what it has, if it is held fast."""
+        return -self._ends(-1.0)
+
+    def _ends(self, sign: float) -> Array:
+        single, arm = np.nonzero(self.above)
+        alone = np.bincount(single, minlength=len(self.limit))[single] == 1
+        single, arm = single[alone], arm[alone]
+        slope = sign * self.above[single, arm]
+        ends = np.where(self.arms, np.inf if sign > 0 else 0.0, sign * self.deep)
+        binds = (slope > 0) & self.arms[arm]
+        np.minimum.at(ends, arm[binds], self.limit[single[binds]] / slope[binds])
+        return ends
+
     def holds_strictly(self, w: Array) -> bool:
         """Whether all inequalities hold strictly at an allocation."""
         return bool(self.room(w).min(initial=1.0) > 0 and w[self.free].min() > 0)

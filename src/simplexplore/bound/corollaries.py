@@ -14,6 +14,7 @@ from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem
 
 from .information import Information
+from .solver import MANY_EDGES
 
 Array = npt.NDArray[np.float64]
 
@@ -44,9 +45,12 @@ def corollaries(
     if isinstance(problem.rewards, Gaussian):
         losses = (mu.max() - mu) / problem.rewards.sigmas(problem.size)
         hardness = float(2.0 / (losses @ losses)) if losses.any() else None
+    values = information.closest(uniform).value
+    # Any edges bound the time from below; where they are many, those that look hardest do.
+    hardest = np.sort(np.argsort(values, kind="stable")[:MANY_EDGES])
     return {
-        "distance_lower": float(information.edge_times().max()),
-        "distance_upper": float(1.0 / information.closest(uniform).value.min()),
+        "distance_lower": float(information.only(hardest).edge_times().max()),
+        "distance_upper": float(1.0 / values.min()),
         "kappa": kappa,
         "H": hardness,
     }

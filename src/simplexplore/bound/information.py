@@ -13,9 +13,11 @@ the domain, and gamma is the root of a decreasing function.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +36,9 @@ ROUNDING = 64 * EPS
 
 # Guesses of a root closer to each other than this, relatively, are the same.
 RESOLUTION = 1e-15
+
+# With more edges than this, those whose roots are not found yet are looked at alone.
+MANY = 1000
 
 
 def binary_kl(delta: float) -> float:
@@ -101,6 +106,19 @@ class _Trial:
     doubt: Array  # and how well its terms are known
     steep: Array  # how fast it falls with the guess
 
+    def updated(self, edges: npt.NDArray[np.int64], there: _Trial) -> _Trial:
+        """The same with other guesses on some edges."""
+
+        def merged(here: Any, other: Any) -> Any:
+            here = np.array(here)
+            here[edges] = other
+            return here
+
+        lam = Tilted(*(merged(x, y) for x, y in zip(self.lam, there.lam, strict=True)))
+        rest = [f.name for f in fields(self) if f.name != "lam"]
+        changed = {name: merged(getattr(self, name), getattr(there, name)) for name in rest}
+        return replace(self, lam=lam, **changed)
+
 
 class Information:
     """D_e and its derivatives at one instance.
@@ -121,7 +139,6 @@ class Information:
     def __init__(
         self, edges: Edges, gaps: Array, means: Array, rewards: Family, offset: float = 0.0
     ) -> None:
-        self.edges = edges
         self.index = edges.index
         self.v = -edges.value
         self.used = edges.value != 0
@@ -144,6 +161,14 @@ class Information:
         rounded = np.where(gaps < EXACT_BELOW * total, EPS * gaps, (4 * EPS + self.slip) * total)
         self.doubt = self.reading.sum(axis=1) + scale * rounded
 
+    def only(self, chosen: npt.NDArray[np.int64]) -> Information:
+        """The same instance with some of its edges, in the order given."""
+        some = copy(self)
+        by_edge = "index", "v", "used", "mu", "rest", "sigma", "gaps", "reading", "slip", "doubt"
+        for name in by_edge:
+            setattr(some, name, getattr(self, name)[chosen])
+        return some
+
     def covered(self) -> npt.NDArray[np.bool_]:
         """Arms that at least one edge moves: only they need samples."""
         mask = np.zeros(self.size, dtype=bool)
@@ -154,13 +179,37 @@ class Information:
         """Closest alternatives for an allocation that is positive on all covered arms."""
         return self._closest(np.where(self.used, w[self.index], 1.0))
 
+    def values(self, w: Array, edges: npt.NDArray[np.int64], most: float = 0.0) -> Array:
+        """D_e of some edges, for the least of them and all that are at most `most`.
+
+        Of the others, where edges are many, a lower bound: the dual at a first guess of the
+        multiplier shows that they are larger.
+        """
+        if self.closed_form or len(edges) <= MANY:
+            return self.closest(w).value[edges]
+        some = self.only(edges)
+        weight = np.where(some.used, w[some.index], 1.0)
+        tilt = some.v / weight
+        pole = some._pole(tilt)
+        # Half of it: for small ones the dual loses a quarter, for large ones it stays positive.
+        at = some._tilted(0.5 * some._first_guess(tilt, pole), tilt, pole)
+        cost = np.where(some.used, some.rewards.cost(some.mu, some.rest, at.lam, some.sigma), 0.0)
+        found = _total(weight * cost) + at.gamma * at.excess
+        if not np.isfinite(found).all():
+            return some.closest(w).value
+        lowest = np.argpartition(found, 100)[:100]
+        most = max(most, float(some.only(lowest).closest(w).value.min()))
+        doubtful = np.flatnonzero(found <= most * (1 + 1e-6))
+        found[doubtful] = some.only(doubtful).closest(w).value
+        return found
+
     def _closest(self, weight: Array) -> Closest:
         """The same for weights that each edge may choose for itself."""
         tilt = self.v / weight
         if self.closed_form:
             variance = self.sigma * self.sigma
             compliance = variance / weight
-            spread = (self.v * self.v * compliance).sum(axis=1)
+            spread = _total(self.v * self.v * compliance)
             gamma = (self.gaps / spread)[:, None]
             slope = -gamma * tilt
             gradient = 0.5 * variance * slope * slope
@@ -178,7 +227,7 @@ class Information:
         gradient = self.rewards.cost(self.mu, self.rest, at.lam, self.sigma)
         gradient = np.where(self.used, gradient, 0.0)
         # The dual at this multiplier, which is below D_e whether or not it is the best one.
-        value = (weight * gradient).sum(axis=1) + at.gamma * at.excess
+        value = _total(weight * gradient) + at.gamma * at.excess
         if not (np.isfinite(value).all() and (value > 0).all()):
             raise NotConvergedError(
                 "the closest alternative could not be computed: means or allocation differ by too "
@@ -203,7 +252,7 @@ class Information:
         """
         moved = np.where(at.held, 0.0, np.abs(self.v * at.lam.shift))
         short = np.maximum(at.excess + at.noise + at.doubt, 0.0)
-        total = moved.sum(axis=1)
+        total = _total(moved)
         farther = np.divide(short, total, out=np.full(len(total), np.inf), where=total > 0)
         farther = np.where(short > 0, np.minimum(farther, 1e100), 0.0)[:, None]
         step = farther * np.abs(at.lam.shift)
@@ -217,7 +266,7 @@ class Information:
         left = np.where(self.used & ~at.held, left, np.where(total > 0, np.inf, 0.0)[:, None])
         return np.where(step <= 0.25 * left, gradient * (1 + ROUNDING) + price, np.inf)
 
-    def _balanced(self, tilt: Array) -> _Trial:
+    def _balanced(self, tilt: Array, start: Array | None = None) -> _Trial:
         """gamma >= 0 with v . lam(gamma tilt) + offset = 0, for all edges at once.
 
         The rule of kernels/roots.py: Newton's step if it stays inside the bracket and the last
@@ -227,8 +276,7 @@ class Information:
         pole = self._pole(tilt)
         low, high = np.zeros(len(tilt)), np.full(len(tilt), np.inf)
         before = high
-        x = self.gaps / (self.v * tilt * self.rewards.variance(self.mu, self.sigma)).sum(axis=1)
-        x = x if pole is None else x / pole[0]
+        x = self._first_guess(tilt, pole) if start is None else start
         while True:
             at = self._tilted(x, tilt, pole)
             low = np.where(at.excess > 0, x, low)
@@ -246,6 +294,14 @@ class Information:
             fits = (np.abs(at.excess) <= 0.5 * before) & (proposal > low) & (proposal < high)
             before = np.where(fits, np.abs(at.excess), np.inf)
             x = np.where(going, np.where(fits, proposal, middle), x)
+            left = np.flatnonzero(going)
+            if len(x) > MANY and 2 * len(left) < len(x):
+                return at.updated(left, self.only(left)._balanced(tilt[left], x[left]))
+
+    def _first_guess(self, tilt: Array, pole: tuple[Array, Array] | None) -> Array:
+        """Roots as if rewards were Gaussian."""
+        x = self.gaps / _total(self.v * tilt * self.rewards.variance(self.mu, self.sigma))
+        return x if pole is None else x / pole[0]
 
     def _pole(self, tilt: Array) -> tuple[Array, Array] | None:
         """The multiplier at which a first tilt ends, and 1 + s of all arms there, if any does."""
@@ -278,18 +334,18 @@ class Information:
             )
         # v . lam + offset in the form with the smallest terms: v sums to zero.
         terms, rounded = self.v * lam.shift, np.abs(lam.mean) + np.abs(self.mu)
-        size = self.gaps + np.abs(terms).sum(axis=1)
-        size += (np.abs(self.v) * np.where(held, rounded, 0.0)).sum(axis=1)
-        excess, doubt = self.gaps + terms.sum(axis=1), self.doubt
+        size = self.gaps + _total(np.abs(terms))
+        size += _total(np.abs(self.v) * np.where(held, rounded, 0.0))
+        excess, doubt = self.gaps + _total(terms), self.doubt
         others = [(1.0, lam.mean, self.mu)] if np.isfinite(self.rewards.range_of_means()[0]) else []
         if np.isfinite(self.rewards.range_of_means()[1]):
             others.append((-1.0, lam.rest, self.rest))
         for sign, part, whole in others:
             terms = sign * self.v * part
-            total = abs(self.offset) + np.abs(terms).sum(axis=1)
+            total = abs(self.offset) + _total(np.abs(terms))
             better = total < size
-            excess = np.where(better, self.offset + terms.sum(axis=1), excess)
-            doubt = np.where(better, (self.reading * (part / whole)).sum(axis=1), doubt)
+            excess = np.where(better, self.offset + _total(terms), excess)
+            doubt = np.where(better, _total(self.reading * (part / whole)), doubt)
             size = np.where(better, total, size)
         return _Trial(
             gamma=gamma,
@@ -299,7 +355,7 @@ class Information:
             excess=excess,
             noise=(8 + tilt.shape[1]) * EPS * size,
             doubt=doubt + self.slip * size,
-            steep=rate * (self.v * tilt * lam.rate).sum(axis=1),
+            steep=rate * _total(self.v * tilt * lam.rate),
         )
 
     def edge_times(self) -> Array:
@@ -336,3 +392,10 @@ class Information:
     def rounding(self) -> float:
         """Relative error that rounding mostly leaves in D: no solver gets closer."""
         return float(self.rounding_of_gaps().max())
+
+
+def _total(terms: Array) -> Array:
+    """Sums over the arms of each edge; numpy is slow where rows are as short as pairs."""
+    if terms.shape[1] == 2:
+        return np.asarray(terms[:, 0] + terms[:, 1])
+    return np.asarray(terms.sum(axis=1))

@@ -68,7 +68,7 @@ class Point:
 
 def time(information: Information, program: Program, w: Array) -> float:
     """Largest time among the edges of a program."""
-    return 1.0 / float(information.closest(w).value[program.edges].min())
+    return 1.0 / float(information.values(w, program.edges).min())
 
 
 @dataclass(frozen=True)

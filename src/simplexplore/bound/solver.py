@@ -15,6 +15,7 @@ from .information import EPS, Closest, Information
 from .newton import Newton, Point, Program, time
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 # Certified relative gap to aim at; the gap with which an answer is good enough; and the one
 # that is promised, above which everything is tried.
@@ -24,6 +25,10 @@ PROMISED_GAP = 1e-8
 MAX_STEPS = 100
 MAX_WEIGHINGS = 2000
 CHECKED_EVERY = 5  # of these, as a certificate costs twice as much as a step
+
+# More edges than this, and than twice the arms, are looked at in rounds.
+MANY_EDGES = 1000
+MAX_ROUNDS = 50
 
 # Steps without progress after which rounding has the last word.
 PATIENCE = 6
@@ -94,7 +99,42 @@ def certified_gap(information: Information, program: Program, point: Point) -> f
 
 
 def solve(information: Information, program: Program) -> Point:
-    """The best feasible point that any of the methods finds."""
+    """The best feasible point that any of the methods finds.
+
+    Where caps leave no arm between its ends, edges are pairs of arms, far more than arms. Few of
+    them bind: the program is solved with some, and with those that the solution violates, until
+    it violates none.
+    """
+    edges, size = program.edges, information.size
+    if len(edges) <= max(MANY_EDGES, 2 * size):
+        return _solve(information, program)
+    chosen, over = np.zeros(len(edges), dtype=bool), np.ones(len(edges), dtype=bool)
+    times = 1.0 / information.values(program.allowed.deep, edges)
+    for _ in range(MAX_ROUNDS):
+        chosen[_hardest(information.index[edges], np.where(over, times, 0.0), size)] = True
+        some = information.only(edges[chosen])
+        few = Program(np.arange(len(some.gaps)), program.allowed)
+        point = _solve(some, few)
+        worst = time(some, few, point.w)
+        times = 1.0 / information.values(point.w, edges, 1.0 / worst)
+        over = (times > (1.0 + 0.1 * TARGET_GAP) * worst) & ~chosen
+        if not over.any():
+            break
+    y, s = np.zeros(len(edges)), np.maximum(point.t - point.unit * times, 0.0)
+    y[chosen], s[chosen] = point.y, point.s
+    return replace(point, y=y, s=s)
+
+
+def _hardest(index: Indices, times: Array, size: int) -> Indices:
+    """The edges with the longest times: of all as many as arms, and of each arm one."""
+    order = np.argsort(times)
+    order = order[times[order] > 0]
+    of_arm = np.full(size, order[-1])
+    of_arm[index[order]] = order[:, None]  # the last one stays
+    return np.concatenate([order[-size:], of_arm])
+
+
+def _solve(information: Information, program: Program) -> Point:
     newton, rounding = Newton(information, program), information.rounding()
     allowed, inside = program.allowed, program.allowed.deep
 

@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from simplexplore.errors import TooLargeError
 
@@ -20,9 +21,19 @@ from simplexplore.errors import TooLargeError
 MAX_RAYS = 1_000_000
 MAX_STEPS = 20_000_000
 
+# All vertices of a polytope together may take this many; pairs that the first row of a vertex
+# combines do not count, as each of them is an edge.
+MAX_STEPS_TOGETHER = 40_000_000
 
-@dataclass(frozen=True)
-class Ray:
+
+@dataclass
+class Effort:
+    """Steps that the vertices of one polytope have taken so far."""
+
+    steps: int = 0
+
+
+class Ray(NamedTuple):
     """A direction in whole numbers.
 
     Attributes
@@ -36,8 +47,12 @@ class Ray:
     signature: int
 
 
-def extreme_rays(size: int, rows: Sequence[Sequence[int]]) -> list[Ray]:
+def extreme_rays(
+    size: int, rows: Sequence[Sequence[int]], effort: Effort | None = None
+) -> list[Ray]:
     """Extreme rays of {y in R^size : y >= 0, row . y >= 0 for each row}.
+
+    What it takes is added to `effort`, and limited by what is left of it.
 
     Examples
     --------
@@ -46,6 +61,7 @@ def extreme_rays(size: int, rows: Sequence[Sequence[int]]) -> list[Ray]:
     """
     rays = [Ray({column: 1}, 1 << column) for column in range(size)]
     steps = 0
+    effort = effort or Effort()
     for number, row in enumerate(rows):
         heights = [sum(row[c] * x for c, x in ray.entries.items()) for ray in rays]
         bit = 1 << (size + number)
@@ -58,7 +74,7 @@ def extreme_rays(size: int, rows: Sequence[Sequence[int]]) -> list[Ray]:
         kept = [ray for ray, _ in above]
         kept += [ray for ray, h in zip(rays, heights, strict=True) if h == 0]
         # In a simplicial cone every pair of rays spans a face: no test is needed.
-        face = _FaceTest(rays) if below and number else None
+        face, before = _FaceTest(rays) if below and number else None, steps
         for high, h_high in above:
             steps += len(below)
             for low, h_low in below:
@@ -73,6 +89,10 @@ def extreme_rays(size: int, rows: Sequence[Sequence[int]]) -> list[Ray]:
             if len(kept) > MAX_RAYS or steps + (face.steps if face else 0) > MAX_STEPS:
                 raise _too_large(size, len(rows))
         steps += face.steps if face else 0
+        if number:
+            effort.steps += steps - before
+        if effort.steps > MAX_STEPS_TOGETHER:
+            raise _too_large_together()
         rays = kept
     return rays
 
@@ -83,6 +103,14 @@ def _too_large(size: int, rows: int) -> TooLargeError:
         f"it has more than {MAX_RAYS:,} edges or they take more than {MAX_STEPS:,} steps to find. "
         "Drop constraints that repeat each other, or move some bounds slightly, so that fewer meet "
         "in one point."
+    )
+
+
+def _too_large_together() -> TooLargeError:
+    return TooLargeError(
+        "many vertices are degenerate: more constraints bind there than would do, and their edges "
+        f"take more than {MAX_STEPS_TOGETHER:,} steps to find. Drop constraints that repeat each "
+        "other, or move some bounds slightly, so that fewer meet in one point."
     )
 
 
@@ -111,6 +139,11 @@ class _FaceTest:
 
 
 def _combine(high: Ray, weight_high: int, low: Ray, weight_low: int, bit: int) -> Ray:
+    if len(high.entries) == len(low.entries) == 1:  # of the orthant: with caps there are many
+        ((first, x),), ((second, y),) = high.entries.items(), low.entries.items()
+        divisor = math.gcd(weight_high * x, weight_low * y)
+        pair = {first: weight_high * x // divisor, second: weight_low * y // divisor}
+        return Ray(pair, (high.signature & ~bit) | low.signature)
     entries: dict[int, int] = defaultdict(int)
     for column, x in high.entries.items():
         entries[column] += weight_high * x

@@ -7,20 +7,23 @@ small cone. No combination of constraints is ever enumerated.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.problem.rational import rational
 
-from .cones import extreme_rays
+from .cones import Effort, extreme_rays
 from .standard_form import DOUBT, LocalTableau, StandardForm, Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Whole = npt.NDArray[Any]  # of 64 bits, or Python's own
 
 # Gaps that are a smaller share of their terms are summed exactly.
 EXACT_BELOW = 1e-4
@@ -76,7 +79,7 @@ class Edges:
         return np.asarray(gaps)
 
 
-def edges_at(form: StandardForm, vertex: Vertex) -> Edges:
+def edges_at(form: StandardForm, vertex: Vertex, effort: Effort | None = None) -> Edges:
     """All edge directions at a vertex.
 
     Nondegenerate: one per nonbasic variable. Degenerate: the extreme rays of the cone that
@@ -85,7 +88,7 @@ def edges_at(form: StandardForm, vertex: Vertex) -> Edges:
     local = LocalTableau(form, vertex)
     if not local.at_end:
         return _unit_edges(local)
-    rays = extreme_rays(len(local.nonbasic), local.exact_rows_at_end())
+    rays = extreme_rays(len(local.nonbasic), local.exact_rows_at_end(), effort)
     return _ray_edges(local, [ray.entries for ray in rays])
 
 
@@ -109,15 +112,37 @@ def _unit_edges(local: LocalTableau) -> Edges:
 
 
 def _ray_edges(local: LocalTableau, rays: Sequence[dict[int, int]]) -> Edges:
-    """One edge per ray over the nonbasic variables."""
-    directions = [_direction(local, ray) for ray in rays]
-    width = max((len(direction) for direction in directions), default=0)
-    index = np.zeros((len(directions), width), dtype=np.int64)
-    value = np.zeros((len(directions), width))
-    for e, direction in enumerate(directions):
-        index[e, : len(direction)] = list(direction)
-        value[e, : len(direction)] = [float(x) for x in direction.values()]
-    return _pack(index, value, directions.__getitem__, np.full(len(index), SLIP))
+    """One edge per ray over the nonbasic variables.
+
+    In whole numbers over one denominator; only where these are large as Python's own.
+    """
+    size, width = local.form.size, max((len(ray) for ray in rays), default=0)
+    columns = [local.exact_arms(c) for c in local.nonbasic.tolist()]
+    scale = math.lcm(*(x.denominator for column in columns for x in column.values()))
+    table = [[-int(column[a] * scale) for a in local.arms] for column in columns]
+    largest = max((x for ray in rays for x in ray.values()), default=0)
+    entry = max((abs(x) for row in table for x in row), default=0)
+    small = width * largest * max(entry, scale) < 2**53
+    kind: type = np.int64 if small else object
+    # Repeated columns of weight 0 fill the rows.
+    place = np.array([[*ray, *([next(iter(ray))] * (width - len(ray)))] for ray in rays])
+    weight: Whole = np.array(
+        [[*ray.values(), *([0] * (width - len(ray)))] for ray in rays], dtype=kind
+    )
+    place, weight = place.reshape(-1, width), weight.reshape(-1, width)
+    weight = weight * local.away.astype(kind)[place]
+    change: Whole = np.zeros((len(rays), len(local.arms)), dtype=kind)
+    body: Whole = np.array(table, dtype=kind).reshape(len(columns), len(local.arms))
+    for n in range(width):
+        change += weight[:, n, None] * body[place[:, n]]
+    column = local.nonbasic[place]
+    own = np.where(column < size, weight * scale, 0)
+    arms = np.broadcast_to(np.array(local.arms, dtype=np.int64), change.shape)
+    first = np.where(column < size, column, 0)
+    index = np.column_stack([first[:, :1], arms, first[:, 1:]])
+    value = (np.column_stack([own[:, :1], change, own[:, 1:]]) / scale).astype(float)
+    slip = np.full(len(index), SLIP)
+    return _pack(index, value, lambda e: _direction(local, rays[e]), slip)
 
 
 def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:

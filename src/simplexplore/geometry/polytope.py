@@ -16,14 +16,19 @@ from simplexplore.problem.constraint import format_constraint
 from simplexplore.problem.problem import Problem
 from simplexplore.problem.rational import rational
 
+from .cones import Effort
 from .edges import Edges, edges_at
 from .standard_form import DOUBT, SLIPS, StandardForm, Vertex
 from .tableau import Tableau, phase_one
 
 Array = npt.NDArray[np.float64]
 
-# A conflict smaller than an irreducible one is looked for among this many subsets.
+# A conflict smaller than an irreducible one is looked for among this many subsets, and fewer
+# where each takes longer: times arms and constraints, no more than this. Among more than a few
+# constraints it begins with limits that conflict by themselves.
 MAX_CONFLICT_SUBSETS = 3000
+MAX_CONFLICT_WORK = 200_000
+FEW_CONSTRAINTS = 50
 
 # Programs in search of the deepest policy; a handful is enough.
 MAX_DEPTHS = 200
@@ -70,6 +75,8 @@ class Polytope:
         self.form = StandardForm(problem)
         if self.form.start is None:
             raise _conflict(problem)
+        self._effort = Effort()
+        self._latest: tuple[object, Edges | None] = (None, None)
         self._forget_constant_variables()
         self.dimension = len(self.form.columns) - len(self.form.rows)
 
@@ -112,8 +119,13 @@ class Polytope:
         return self.form.best_vertex(cost, start)
 
     def edges(self, vertex: Vertex) -> Edges:
-        """All edge directions at a vertex."""
-        return edges_at(self.form, vertex)
+        """All edge directions at a vertex; the last one's are kept."""
+        known, edges = self._latest
+        key = (vertex.basis, vertex.capped)
+        if edges is None or known != key:
+            edges = edges_at(self.form, vertex, self._effort)
+            self._latest = key, edges
+        return edges
 
     def is_degenerate(self, vertex: Vertex) -> bool:
         """Whether more constraints are active than the dimension of F needs."""
@@ -353,23 +365,34 @@ def _conflict(problem: Problem) -> InfeasibleError:
     """Name constraints that cannot hold together, as few as can be found.
 
     Deleting one after the other leaves an irreducible conflict; then all smaller subsets
-    are tried, as many as a stated budget allows.
+    are tried, as many as a stated budget allows. Limits on single arms that conflict by
+    themselves need no search.
     """
 
     def feasible(chosen: Sequence[int]) -> bool:
         subset = [problem.constraints[k] for k in chosen]
         return StandardForm(problem.replace(constraints=subset)).start is not None
 
-    everything = range(len(problem.constraints))
-    conflict = list(everything)
-    for k in everything:
-        rest = [other for other in conflict if other != k]
+    def delete(some: Sequence[int], conflict: list[int]) -> list[int]:
+        """The conflict without those of some that it does not need, from the first on."""
+        rest = [k for k in conflict if k not in some]
         if not feasible(rest):
-            conflict = rest
+            return rest
+        if len(some) == 1:
+            return conflict
+        half = len(some) // 2
+        return delete(some[half:], delete(some[:half], conflict))
+
+    everything = range(len(problem.constraints))
+    conflict = []
+    if len(everything) > FEW_CONSTRAINTS:
+        conflict = StandardForm(problem).conflicting_limits()
+    conflict = conflict or delete(everything, list(everything))
     smaller = itertools.chain.from_iterable(
         itertools.combinations(everything, count) for count in range(1, len(conflict))
     )
-    for subset in itertools.islice(smaller, MAX_CONFLICT_SUBSETS):
+    tries = min(MAX_CONFLICT_SUBSETS, MAX_CONFLICT_WORK // (problem.size + len(everything)))
+    for subset in itertools.islice(smaller, tries):
         if not feasible(subset):
             conflict = list(subset)
             break

@@ -146,6 +146,8 @@ class StandardForm:
         self.cap: list[Fraction | None] = [None] * self.size
         self._tight_at: dict[int, dict[Fraction, list[int]]] = {}
         self._caps = np.zeros(self.count, dtype=bool)
+        self._floor_owner: dict[int, int] = {}
+        self._cap_owner: dict[int, int] = {}
         for i, side in enumerate(sides):
             a = side.arm
             if a < 0:
@@ -153,11 +155,11 @@ class StandardForm:
             coefficient = float(side.sign * problem.matrix[side.owner, a])
             share = rational(side.bound, SLIPS) / rational(coefficient, SLIPS)
             self._caps[i] = coefficient > 0
-            if coefficient > 0 or not side.has_slack:
-                cap = self.cap[a]
-                self.cap[a] = share if cap is None else min(cap, share)
-            if coefficient < 0 or not side.has_slack:
-                self.floor[a] = max(self.floor[a], share)
+            cap = self.cap[a]
+            if (coefficient > 0 or not side.has_slack) and (cap is None or share < cap):
+                self.cap[a], self._cap_owner[a] = share, side.owner
+            if (coefficient < 0 or not side.has_slack) and share > self.floor[a]:
+                self.floor[a], self._floor_owner[a] = share, side.owner
             if side.has_slack:
                 self._tight_at.setdefault(a, {}).setdefault(share, []).append(i)
         # No share is above 1, so a higher cap is no end; one at 1 may still be tight.
@@ -263,6 +265,22 @@ class StandardForm:
             return None
         self._keep_independent_rows([int(columns[c]) for c in exact.basis])
         return self._vertex_of(exact, columns)
+
+    def conflicting_limits(self) -> list[int]:
+        """Constraints on single arms that conflict by themselves, few of them; [] if none do."""
+        for a, cap in self._cap_owner.items():
+            if (share := self.cap[a]) is not None and self.floor[a] > share:
+                return sorted({cap, self._floor_owner.get(a, cap)})
+        total, chosen = Fraction(0), []
+        for a in sorted(self._floor_owner, key=lambda a: -self.floor[a]):
+            total += self.floor[a]
+            chosen.append(self._floor_owner[a])
+            if total > 1:
+                return sorted(chosen)
+        caps = [cap for cap in self.cap if cap is not None]
+        if len(caps) == self.size and sum(caps) < 1:
+            return sorted(self._cap_owner.values())
+        return []
 
     def _left(self, rows: Sequence[int] | Indices, capped: Iterable[int]) -> Array:
         """Right-hand sides, less what arms at their ends use."""
