@@ -16,6 +16,7 @@ from simplexplore.kernels.information import refresh
 from simplexplore.kernels.records import VERTEX
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
+from tilting import Comparison
 
 FAMILIES = {
     "bernoulli": Bernoulli(),
@@ -158,3 +159,19 @@ def test_farthest_means_are_at_their_level(name):
             found = float(FAMILIES[name].divergence(np.array(mu), np.array(x), np.ones(())))
             if 1e-11 < x < 1 - 1e-11 or name == "poisson":
                 assert found == pytest.approx(level, rel=1e-6) or x <= 1e-12
+
+
+def test_few_samples_at_one_end_against_many_at_the_other():
+    # A mean at the end of its range leaves it at a kink, which a Newton step must not jump over.
+    rng = np.random.default_rng(12)
+    for _ in range(150):
+        n = [int(rng.integers(1, 7)), int(10 ** rng.uniform(4, 6))]
+        end = float(rng.integers(2))
+        other = int(rng.integers(0, 3)) / n[1]
+        means = [end, other if end else 1 - other]
+        v = (np.array([1.0, -1.0]) * 10 ** rng.uniform(-1, 1, 2) * (1 if end else -1)).tolist()
+        if np.dot(v, means) <= 0:
+            continue
+        found = Comparison(Bernoulli(), v, n, means).statistic
+        true = float(information("bernoulli", v, means, n, None, 0.0, None))
+        assert found == pytest.approx(true, rel=1e-9)

@@ -246,10 +246,12 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
             high = gamma
         if not abs(excess) > 1e-13 * gap or is_closed(low, high):
             break
-        last_excess = before
+        last_excess, here = before, gamma
         gamma, before = next_guess(gamma, excess, before, steep, low, high)
-        # A Newton step reduces the excess by the square of what the last one did: no need to look.
-        if before * before * before <= 1e-14 * gap * last_excess * last_excess < math.inf:
+        # A short Newton step reduces the excess by the square of what the last one did: no need
+        # to look. A long one may cross a kink, where a mean leaves the end of its range.
+        is_square = before * before * before <= 1e-14 * gap * last_excess * last_excess < math.inf
+        if is_square and abs(gamma - here) <= 1e-3 * here:
             break
     run.root[table.first_root + edge] = gamma / weight
     return gamma
