@@ -1,9 +1,12 @@
 """Heavy work: in processes that are ended, and nobody waits for another."""
 
 import asyncio
+import json
 import os
 import signal
+import socket
 import time
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +14,10 @@ import pytest
 from starlette.exceptions import HTTPException
 
 import simplexplore as sx
+from servers import Thread
 from service_client import STAR, refused, serving
 from simplexplore.errors import InfeasibleError, TooLargeError
-from simplexplore.service import fair_queue, worker_processes
+from simplexplore.service import fair_queue, heavy_work, worker_processes
 from simplexplore.service.fair_queue import FairQueue
 from simplexplore.service.refusals import DocumentError
 from simplexplore.service.worker_processes import WorkerProcesses
@@ -28,6 +32,15 @@ def endless(path):
     Path(path).write_text(str(os.getpid()))
     while True:
         time.sleep(0.001)
+
+
+def endless_request(first, *_):
+    """The same, as any of the functions for requests: the file is beside the store or given."""
+    endless(first if isinstance(first, str) else Path(sqlite_path(first[0])).with_name("pid"))
+
+
+def sqlite_path(url):
+    return url.removeprefix("sqlite:///")
 
 
 def large(gibibytes):
@@ -266,6 +279,43 @@ def test_requests_meet_their_budget(client, study, monkeypatch):
     time.sleep(1)  # in which a study would be made by work that went on
     assert [one["name"] for one in client.get("/v1/studies").json()["studies"]] == ["mix"]
     assert client.get(f"{study}/status").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "path", "body"),
+    [
+        ("bound", "POST", "/v1/bound", {"problem": "{pid}"}),
+        ("create", "POST", "/v1/studies", {"name": "new", "problem": STAR}),
+        ("status", "GET", "/v1/studies/mix/status", None),
+        ("export", "GET", "/v1/studies/mix/export", None),
+        ("verify", "POST", "/v1/studies/mix/verification", None),
+    ],
+)
+def test_work_of_a_client_that_has_gone_is_ended(sqlite_url, monkeypatch, name, method, path, body):
+    monkeypatch.setattr(heavy_work, name, endless_request)
+    pid = Path(sqlite_path(sqlite_url)).with_name("pid")
+    text = json.dumps(body).replace("{pid}", str(pid)) if body else ""
+    head = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(text)}"]
+    head += ["Content-Type: application/json"] if text else []
+    store = Store(sqlite_url)
+    sx.Study.create(store, "mix", star())
+    with Thread(store) as server:
+        times = 3 if name == "bound" else 1  # more than one client's share
+        for _ in range(times):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+                client.sendall("\r\n".join([*head, "", text]).encode())
+                assert within(30, lambda: pid.exists() and pid.read_text())
+            assert within(10, lambda: not is_alive(pid))
+            pid.unlink()
+        queue = server.app.state.processes._queue
+        assert within(10, lambda: queue._inside.total() == 0)
+        assert within(10, lambda: f'status="499"}} {times}.0' in scraped(server))
+    assert [one["name"] for one in sx.Study.list(store)] == ["mix"]
+
+
+def scraped(server):
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=20) as answer:
+        return answer.read().decode()
 
 
 HOSTILE = {
