@@ -12,7 +12,8 @@ from simplexplore.problem.catalog import instance
 from simplexplore.simulation.simulate import simulate
 
 from .cells import Cells
-from .part import SEED, THRESHOLD, Evidence, Job, Part
+from .criteria import SEED
+from .part import THRESHOLD, Evidence, Job, Part
 from .parts import PARTS, find_parts
 from .report import chapter, write_report
 
