@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import simplexplore as sx
 from servers import Thread
 from service_client import STAR, refused, serving
 from simplexplore.errors import InfeasibleError, TooLargeError
-from simplexplore.service import fair_queue, heavy_work, worker_processes
+from simplexplore.service import fair_queue, heavy_work, open_studies, worker_processes
 from simplexplore.service.fair_queue import FairQueue
 from simplexplore.service.refusals import DocumentError
 from simplexplore.service.worker_processes import WorkerProcesses
@@ -358,8 +359,6 @@ def test_extensions_have_an_end(client, study):
 
 def test_open_studies_have_room(sqlite_url, monkeypatch):
     """Large ones are closed sooner."""
-    from simplexplore.service import open_studies
-
     monkeypatch.setattr(open_studies, "_MOST_BYTES", 3 * 96 * 25)
     store = Store(sqlite_url)
     for i in range(6):
@@ -368,3 +367,43 @@ def test_open_studies_have_room(sqlite_url, monkeypatch):
         for i in range(6):
             assert client.post(f"/v1/studies/s{i}/pulls", json={}).status_code == 200
         assert [name for name, _ in client.app.state.studies._open] == ["s3", "s4", "s5"]
+
+
+def test_large_studies_are_left_to_the_processes(sqlite_url, monkeypatch):
+    monkeypatch.setattr(open_studies, "_LARGE", 5)
+    store = Store(sqlite_url)
+    here = sx.Study.create(store, "here", star(delta=0.1))
+    with serving(store) as client:
+        path = "/v1/studies/there"
+        client.post("/v1/studies", json={"name": "there", "problem": STAR})
+        rng = np.random.default_rng(0)
+        for _ in range(3):
+            pulls = client.post(f"{path}/pulls", json={"n": 8}).json()["pulls"]
+            assert [pull["arm"] for pull in pulls] == [pull.arm for pull in here.ask(8)]
+            drawn = rng.normal(size=8).tolist()
+            rewards = [
+                {"pull": pull["id"], "reward": x} for pull, x in zip(pulls, drawn, strict=True)
+            ]
+            told = client.post(f"{path}/rewards", json={"rewards": rewards}).json()["rewards"]
+            assert {one["outcome"] for one in told} == {"told"}
+            pending = [event["pull"] for event in here.events()[-8:]]
+            here.tell_many(list(zip(pending, drawn, strict=True)))
+        answer = client.post(f"{path}/pulls", json={"n": 1}, headers={"Idempotency-Key": "k"})
+        again = client.post(f"{path}/pulls", json={"n": 1}, headers={"Idempotency-Key": "k"})
+        assert answer.json() == again.json()
+        wrong = {"rewards": [{"pull": "nobody's", "reward": 1.0}]}
+        refused(client.post(f"{path}/rewards", json=wrong), 422, "pull", "nobody's")
+        assert client.post(f"{path}/notes", json={"text": "a remark"}).status_code == 204
+        extended = client.post(f"{path}/extension", json={"delta": 0.01}).json()
+        assert extended == {"delta": 0.01, "answer": None}
+        assert client.get(path).json()["head"] == 51
+        assert len(client.get(f"{path}/journal").json()["events"]) == 51
+        assert client.get(f"{path}/history").json()["points"]
+        with ThreadPoolExecutor(4) as pool:
+            asks = [pool.submit(client.post, f"{path}/pulls", json={"n": 5}) for _ in range(4)]
+            ids = [pull["id"] for ask in asks for pull in ask.result().json()["pulls"]]
+        assert len(set(ids)) == 20
+        # None of it was computed here.
+        kept = client.app.state.studies._open.values()
+        assert [study._replica._state for study in kept] == [None, None]
+    assert sx.Study.open(store, "there").verify()
