@@ -124,8 +124,8 @@ def speed() -> Part:
         name="table1",
         title="Time per step",
         source="Table 1 of the appendix (running times)",
-        note=f"Processor time: means over {RUNS} whole runs in one thread, ± one standard deviation between runs. "
-        "The paper used one core of an Intel Xeon Gold 6130 at 2.1 GHz.",
+        note=f"Processor time: means over {RUNS} whole runs in one thread, ± one standard "
+        "deviation between runs. The paper used one core of an Intel Xeon Gold 6130 at 2.1 GHz.",
         compute=_compute,
         settings={
             "samplers": SAMPLERS,
