@@ -473,106 +473,6 @@ MUTANTS = {
             "tests/test_geometry.py tests/test_bound.py",
         ),
     ],
-    "projection": [
-        Mutant(
-            "kernels/projection.py",
-            "w[a] = max(y[a] - level * loose[a], 0.0)",
-            "w[a] = y[a] - level * loose[a]",
-            "tests/test_projection.py",
-        ),
-        Mutant(
-            "kernels/projection.py",
-            "level = (top - 1.0) / below\n    for _",
-            "level = (top - 1.001) / below\n    for _",
-            "tests/test_projection.py",
-        ),
-        Mutant(
-            "kernels/projection.py",
-            "if i < m and step[p] < 0.0:",
-            "if False:",
-            "tests/test_projection.py",
-        ),
-        Mutant(
-            "kernels/projection.py",
-            "w[a] = min(max(asked, setting.floor[a]), setting.cap[a])",
-            "w[a] = max(asked, setting.floor[a])",
-            "tests/test_projection.py",
-        ),
-        Mutant(
-            "kernels/projection.py",
-            "if i < m and trial[i] < 0.0:",
-            "if False:",
-            "tests/test_projection.py",
-        ),
-        Mutant(
-            "kernels/projection.py",
-            "moved = slope <= 0.5 * promise",
-            "moved = True",
-            "tests/test_projection.py",
-        ),
-    ],
-    "certificate": [
-        Mutant(
-            "bound/solver.py",
-            "return 1.0 / float(best) if 0 < best",
-            "return 1.001 / float(best) if 0 < best",
-            "tests/test_bound.py",
-        ),
-        Mutant(
-            "bound/solver.py",
-            "best += (8 + terms) * EPS * most",
-            "pass",
-            "tests/test_precision.py tests/test_allocation.py",
-        ),
-        Mutant(
-            "bound/solver.py",
-            "closest.ceiling[chosen]",
-            "closest.gradient[chosen]",
-            "tests/test_precision.py tests/test_allocation.py",
-        ),
-        Mutant(
-            "bound/solver.py",
-            "np.maximum(point.l, 0.0) / scale",
-            "point.l / scale",
-            "tests/test_bound.py tests/test_allocation.py",
-        ),
-        Mutant(
-            "bound/solver.py",
-            "least = float((values * (1.0 - errors)).min())",
-            "least = float(values.min())",
-            "tests/test_precision.py",
-        ),
-        Mutant(
-            "bound/information.py",
-            "short = np.maximum(at.excess + at.noise + at.doubt, 0.0)",
-            "short = np.maximum(at.excess, 0.0)",
-            "tests/test_precision.py",
-        ),
-        Mutant(
-            "bound/information.py",
-            "error=ROUNDING + at.gamma * (at.noise + at.doubt) / value",
-            "error=ROUNDING + 0.0 * value",
-            "tests/test_precision.py",
-        ),
-        Mutant(
-            "bound/information.py",
-            "return np.asarray(ROUNDING + terms + 2 * self.doubt / self.gaps)",
-            "return np.asarray(ROUNDING + terms)",
-            "tests/test_precision.py",
-        ),
-        Mutant(
-            "bound/bound.py",
-            "and allocation.relative_gap <= WORST_GAP)",
-            ")",
-            "tests/test_bound.py",
-        ),
-        Mutant(
-            "bound/solver.py",
-            "/ lower - 1.0 if lower > 0",
-            "/ lower - 1.0001 if lower > 0",
-            "tests/test_bound.py",
-        ),
-    ],
     "root finders": [
         Mutant(
             "kernels/roots.py",
@@ -622,19 +522,19 @@ MUTANTS = {
             "bound/information.py",
             "fits = (np.abs(at.excess) <= 0.5 * before) & (proposal > low) & (proposal < high)",
             "fits = (proposal > low) & (proposal < high)",
-            "tests/test_roots.py tests/test_precision.py",
+            "tests/test_precision.py -k circle",
         ),
         Mutant(
             "bound/information.py",
             "high = np.where(at.excess > 0, high, x)",
             "pass",
-            "tests/test_roots.py tests/test_precision.py",
+            "tests/test_roots.py -k arrays",
         ),
         Mutant(
             "bound/information.py",
             "if not (np.isfinite(value).all() and (value > 0).all()):",
             "if False:",
-            "tests/test_information.py",
+            "tests/test_information.py -k hopeless",
         ),
     ],
     "stopping rules": [
@@ -749,6 +649,106 @@ MUTANTS = {
             f"{STUDY} -k 'stopping_and_extending and sqlite'",
         ),
     ],
+    "certificate": [
+        Mutant(
+            "bound/solver.py",
+            "return 1.0 / float(best) if 0 < best",
+            "return 1.001 / float(best) if 0 < best",
+            "tests/test_bound.py",
+        ),
+        Mutant(
+            "bound/solver.py",
+            "best += (8 + terms) * EPS * most",
+            "pass",
+            "tests/test_precision.py -k 'rare or sizes'",
+        ),
+        Mutant(
+            "bound/solver.py",
+            "closest.ceiling[chosen]",
+            "closest.gradient[chosen]",
+            "tests/test_precision.py -k 'rare or sizes'",
+        ),
+        Mutant(
+            "bound/solver.py",
+            "np.maximum(point.l, 0.0) / scale",
+            "point.l / scale",
+            "tests/test_bound.py -k certificate",
+        ),
+        Mutant(
+            "bound/solver.py",
+            "least = float((values * (1.0 - errors)).min())",
+            "least = float(values.min())",
+            "tests/test_precision.py -k 'sizes or certain'",
+        ),
+        Mutant(
+            "bound/information.py",
+            "short = np.maximum(at.excess + at.noise + at.doubt, 0.0)",
+            "short = np.maximum(at.excess, 0.0)",
+            "tests/test_precision.py -k 'sizes or certain'",
+        ),
+        Mutant(
+            "bound/information.py",
+            "error=ROUNDING + at.gamma * (at.noise + at.doubt) / value",
+            "error=ROUNDING + 0.0 * value",
+            "tests/test_precision.py -k 'sizes or certain'",
+        ),
+        Mutant(
+            "bound/information.py",
+            "return np.asarray(ROUNDING + terms + 2 * self.doubt / self.gaps)",
+            "return np.asarray(ROUNDING + terms)",
+            "tests/test_precision.py -k sizes",
+        ),
+        Mutant(
+            "bound/bound.py",
+            "and allocation.relative_gap <= WORST_GAP)",
+            ")",
+            "tests/test_bound.py -k 'uncertified or thinner'",
+        ),
+        Mutant(
+            "bound/solver.py",
+            "/ lower - 1.0 if lower > 0",
+            "/ lower - 1.0001 if lower > 0",
+            "tests/test_bound.py -k certificate",
+        ),
+    ],
+    "projection": [
+        Mutant(
+            "kernels/projection.py",
+            "w[a] = max(y[a] - level * loose[a], 0.0)",
+            "w[a] = y[a] - level * loose[a]",
+            "tests/test_projection.py",
+        ),
+        Mutant(
+            "kernels/projection.py",
+            "level = (top - 1.0) / below\n    for _",
+            "level = (top - 1.001) / below\n    for _",
+            "tests/test_projection.py",
+        ),
+        Mutant(
+            "kernels/projection.py",
+            "if i < m and step[p] < 0.0:",
+            "if False:",
+            "tests/test_projection.py",
+        ),
+        Mutant(
+            "kernels/projection.py",
+            "w[a] = min(max(asked, setting.floor[a]), setting.cap[a])",
+            "w[a] = max(asked, setting.floor[a])",
+            "tests/test_projection.py",
+        ),
+        Mutant(
+            "kernels/projection.py",
+            "if i < m and trial[i] < 0.0:",
+            "if False:",
+            "tests/test_projection.py",
+        ),
+        Mutant(
+            "kernels/projection.py",
+            "moved = slope <= 0.5 * promise",
+            "moved = True",
+            "tests/test_projection.py",
+        ),
+    ],
 }
 
 
@@ -794,7 +794,8 @@ def _try(mutant: Mutant, tree: Path, seconds: float) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"noticed: no end within {seconds:.0f} s"
+        # A hang is a way to notice; a busy machine is none.
+        return f"no end within {seconds:.0f} s"
     finally:
         path.write_text(text, encoding="utf-8")
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.MULTILINE)
@@ -836,10 +837,11 @@ def _write(rows: dict[str, str]) -> None:
     tried = [row for row in rows.values() if row and "| not tried" not in row]
     survived = sum("**survived**" in row for row in tried)
     noticed = sum("| noticed" in row for row in tried)
+    endless = sum("| no end" in row for row in tried)
     REPORT.write_text(
         "# Mutants: lines broken one at a time\n\n"
         f"Made by `make mutants`. Of {len(rows)} mutants {len(tried)} were tried: {noticed} were "
-        f"noticed by a test, {survived} survived.\n\n"
+        f"noticed by a test, {endless} did not end in time, {survived} survived.\n\n"
         "| area | file | instead of | stands | fate |\n|---|---|---|---|---|\n"
         + "".join(f"{row}\n" for row in rows.values() if row),
         encoding="utf-8",
