@@ -470,7 +470,7 @@ MUTANTS = {
             "geometry/edges.py",
             "loss = -sum(",
             "loss = sum(",
-            "tests/test_geometry.py tests/test_bound.py",
+            "tests/test_geometry.py -k cancel",
         ),
     ],
     "root finders": [
@@ -720,8 +720,8 @@ MUTANTS = {
         ),
         Mutant(
             "kernels/projection.py",
-            "level = (top - 1.0) / below\n    for _",
-            "level = (top - 1.001) / below\n    for _",
+            "following = (top - 1.0) / below",
+            "following = (top - 1.001) / below",
             "tests/test_projection.py",
         ),
         Mutant(

@@ -130,6 +130,20 @@ def test_entries_as_small_as_rounding_keep_sign_and_digits(tiny, capped):
         assert row == pytest.approx(floats(exact_edges(edges, 3)[e]), rel=1e-12, abs=0)
 
 
+def test_gaps_that_cancel_keep_sign_and_digits():
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        base, gap = 10.0 ** rng.uniform(-3, 6), 10.0 ** rng.uniform(-12, -5)
+        means = base * np.array([1.0, 1.0 - gap, 1.0 - 3 * gap, 0.5])
+        polytope = Polytope(Problem(4, ["a1 + a4 <= 0.75"]))
+        vertex = polytope.optimal_vertex(means)
+        edges = polytope.edges(vertex)
+        for found, direction in zip(edges.gaps(means), exact_edges(edges, 4), strict=True):
+            exact = -sum(rational(float(x)) * d for x, d in zip(means, direction, strict=True))
+            assert exact >= 0  # it is the best vertex
+            assert found == pytest.approx(float(exact), rel=1e-12, abs=0)
+
+
 @HYPOTHESIS
 @given(systems(min_size=6, max_size=6, max_rows=5), st.data())
 def test_edges_of_the_optimum_with_six_arms(system, data):
