@@ -17,6 +17,7 @@ def root(function, slope, x, tolerance=0.0):
     low, high, before, count = 0.0, math.inf, math.inf, 0
     while True:
         count += 1
+        assert count < 1000  # it goes round in circles
         excess = function(x)
         low, high = (x, high) if excess > 0 else (low, x)
         if not abs(excess) > tolerance or is_closed(low, high):
