@@ -584,7 +584,7 @@ MUTANTS = {
             "kernels/exponential.py",
             "return statistic * weight >= level",
             "return statistic >= level",
-            "tests/test_thresholds.py -k mixture",
+            "tests/test_thresholds.py -k within_a_domain",
         ),
         Mutant(
             "kernels/exponential.py",
@@ -602,7 +602,7 @@ MUTANTS = {
             "kernels/episode.py",
             "if not setting.slots.reached(setting, table, run, edge, run.value[edge - first]):",
             "if False:",
-            "tests/test_explorer.py",
+            "tests/test_thresholds.py -k every_edge",
         ),
     ],
     "journal fold": [
@@ -634,7 +634,7 @@ MUTANTS = {
             "kernels/events.py",
             "if kind in (ASKED, ELSEWHERE):",
             "if kind == ASKED:",
-            "tests/test_live.py tests/test_explorer.py",
+            "tests/test_live.py -k elsewhere",
         ),
         Mutant(
             "kernels/events.py",
