@@ -265,12 +265,14 @@ def test_every_edge_must_agree():
 
     def all_but_one(_setting, _table, _run, edge, _statistic):
         asked.append(edge)
-        return edge != missing
+        return edge not in missing
 
     setting = engine._setting._replace(slots=engine._setting.slots._replace(reached=all_but_one))
-    for missing in range(count):
+    missing = []
+    for edge in range(count):
+        missing[:] = [edge]
         assert not enough(setting, table, run, 0)
-    missing = -1
+    missing.clear()
     asked.clear()
     assert enough(setting, table, run, 0)
     assert set(asked) == set(range(count))
