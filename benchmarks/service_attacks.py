@@ -5,9 +5,11 @@
 Hostile clients with tokens of their own send, again and again: constraints of endless arithmetic,
 a million signs, unknown words among ten thousand names, problems whose bound or vertices take
 long, samplers without room, deltas beyond floats, the status of a study with epsilon; eight more
-send bodies of 3.9 MB without a token. Meanwhile one client asks and tells, and one asks for
-/health. Aim: a p99 of 200 ms for these. The hostile clients would be on other machines, so that
-they leave the processor to all others here. Figures: benchmarks/service.md.
+send bodies of 3.9 MB without a token. Others ask for thousands of pulls of a study with 200 arms,
+hang up on work that takes long, or send random problems, most of them nonsense. Meanwhile
+one client asks and tells, and one asks for /health. Aim: a p99 of 200 ms for these. The hostile
+clients would be on other machines, so that they leave the processor to all others here. Figures:
+benchmarks/service.md.
 """
 
 # ruff: noqa: E402 - the path must be set before the package is imported
@@ -29,6 +31,7 @@ from http.client import HTTPConnection, HTTPException
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "src"))
@@ -69,6 +72,59 @@ def create(problem: str, **more: Any) -> Iterator[Request]:
         yield "POST", "/v1/studies", {"name": name, "problem": problem, **more}
 
 
+def crowd(arms: int = 200, n: int = 2000) -> Iterator[Request]:
+    """A large study, asked for many pulls at a time and told many rewards."""
+    rng = np.random.default_rng(os.getpid())
+    for i in itertools.count():
+        name = f"crowd {os.getpid()} {i}"
+        problem = capped(arms) if i % 2 else f"arms = {arms}\n[rewards]\nfamily = 'bernoulli'"
+        yield "POST", "/v1/studies", {"name": name, "problem": problem}
+        path = f"/v1/studies/{quote(name)}"
+        for _ in range(20):
+            rewards = [{"arm": f"a{a}", "reward": int(rng.integers(2))} for a in range(1, arms + 1)]
+            yield "POST", f"{path}/rewards", {"rewards": rewards}
+            yield "POST", f"{path}/pulls", {"n": n}
+
+
+# What random problems are made of.
+PIECES = [
+    *("a1", "a2", "a300", "arms", "means", "sum", "action", "`a 1`", "[constraints]", "c = ", "'"),
+    *("+", "-", "*", "/", "(", ")", "<=", ">=", "==", "0", "1", "1e308", "9e-320", "1/3", "nan"),
+    *("inf", "0x1", "1_0", ",", '"', "\n", " = ", "[", "]", "[[", "é", "\u202e", "#", "0.5", "2"),
+]
+
+
+def nonsense() -> Iterator[Request]:
+    """Random problems: some fit, most do not."""
+    rng = np.random.default_rng(os.getpid())
+    for i in itertools.count():
+        size = int(rng.choice([2, 3, 5, 10, 30, 100]))
+        names = [f"a{a}" for a in range(1, size + 1)]
+        lines = [f"arms = {size}", f"delta = {10.0 ** -rng.uniform(0, 310):g}"]
+        if rng.random() < 0.5:
+            family = rng.choice(["gaussian", "bernoulli", "poisson", "bounded", "cauchy"])
+            lines.append(f"rewards = {{ family = '{family}' }}")
+        if rng.random() < 0.8:
+            lines.append(f"means = {(10.0 ** rng.uniform(-12, 1, size)).tolist()}")
+        if rng.random() < 0.3:
+            lines.append(f"epsilon = {10.0 ** rng.uniform(-6, 1):g}")
+        lines.append("[constraints]")
+        for c in range(int(rng.integers(0, 30))):
+            if rng.random() < 0.2:
+                text = " ".join(rng.choice(PIECES, int(rng.integers(1, 40))))
+            else:
+                some = rng.choice(names, min(size, int(rng.integers(1, 12))), replace=False)
+                terms = [f"{rng.normal() * 10.0 ** rng.uniform(-6, 6):.6g}*{a}" for a in some]
+                sign = rng.choice(["<=", ">=", "=="], p=[0.6, 0.3, 0.1])
+                text = f"{' + '.join(terms)} {sign} {rng.normal():.3g}"
+            lines.append(f"c{c} = '{text}'")
+        body = {"problem": "\n".join(lines)}
+        if i % 2:
+            yield "POST", "/v1/bound", body
+        else:
+            yield "POST", "/v1/studies", {"name": f"{os.getpid()} nonsense {i}", **body}
+
+
 def again(*request: Any) -> Iterator[Request]:
     return itertools.repeat(request)
 
@@ -88,6 +144,9 @@ def hostile() -> dict[str, Callable[[], Iterator[Request]]]:
         "status with epsilon": lambda: again("GET", "/v1/studies/relaxed/status", None),
         "verification": lambda: again("POST", "/v1/studies/relaxed/verification", None),
         "export": lambda: again("GET", "/v1/studies/relaxed/export", None),
+        "200 arms, 2,000 pulls": crowd,
+        "random problems": nonsense,
+        "hanging up": lambda: again("POST", "/v1/bound", {"problem": degenerate()}),
     }
 
 
@@ -106,7 +165,8 @@ def attack(port: int, kind: str, token: str, until: float, answers: Any) -> None
     """Send one kind of request until the time is over."""
     os.nice(19)
     seen: Counter[str] = Counter()
-    connection = HTTPConnection("127.0.0.1", port, timeout=120)
+    patience = 0.3 if kind == "hanging up" else 120.0
+    connection = HTTPConnection("127.0.0.1", port, timeout=patience)
     for request in hostile()[kind]():
         if time.monotonic() > until:
             break
@@ -223,8 +283,12 @@ def main() -> None:
                 crew += [
                     processes.Process(target=stuff, args=(port, until, answers)) for _ in range(8)
                 ]
+            loads = []
             for one in crew:
                 one.start()
+            while time.monotonic() < until:
+                time.sleep(min(10.0, options.seconds / 2))
+                loads.append(os.getloadavg()[0])
             found = [answers.get() for _ in range(len(crew) + 1)]
             for one in crew:
                 one.join()
@@ -242,7 +306,10 @@ def main() -> None:
             totals.setdefault(kind, Counter()).update(seen)
     for kind, seen in totals.items():
         print(f"| {kind} | {', '.join(f'{n} x {s}' for s, n in sorted(seen.items()))} |")
-    print(f"\nMost memory of the server itself: {peak / 2**20:.0f} MiB.")
+    print(
+        f"\nMost memory of the server itself: {peak / 2**20:.0f} MiB. Load average meanwhile: "
+        f"{min(loads):.1f} to {max(loads):.1f}, mean {np.mean(loads):.1f}."
+    )
 
 
 if __name__ == "__main__":

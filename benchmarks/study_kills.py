@@ -53,7 +53,11 @@ def kill_workers(url: str, kills: int, folder: Path) -> str:
         place = folder / str(turn)
         place.mkdir()
         crew = workers.Crew(url, "kills", CREW, 4, 3600.0, place)
-        for pid in crew.pids:
+        for pid, log in zip(crew.pids, crew.logs, strict=True):
+            # A worker that has not begun yet would die of nothing: a busy machine is slow.
+            until = time.monotonic() + 30
+            while not (log.exists() and log.stat().st_size) and time.monotonic() < until:
+                time.sleep(0.005)
             time.sleep(0.02 + 0.1 * dice.random())
             os.kill(pid, signal.SIGKILL)
         crew.wait()

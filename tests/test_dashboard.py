@@ -118,6 +118,22 @@ def test_a_study_is_watched_live(page, served, store):
     check_access(page)
 
 
+def test_a_damaged_study_in_the_list(page, served, store):
+    for name in ("sound", "broken"):
+        drive(Study.create(store, name, star(delta=0.1)), 2)
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE studies SET delta = 1e300 WHERE name = 'broken'")
+    page.goto(served)
+    row = page.get_by_role("row", name=re.compile("^broken"))
+    expect(row).to_contain_text("its row says delta = 1e+300. Put back a copy of the store.")
+    expect(row.get_by_text("damaged", exact=True)).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("^sound running"))).to_be_visible()
+    expect(page.get_by_text("damaged", exact=True)).to_have_count(1)
+    check_access(page)
+    row.get_by_role("link").click()
+    expect(page.get_by_role("alert")).to_contain_text("'broken' is damaged")
+
+
 def test_the_answer_in_plain_words(page, served, store):
     easy = {"a": 3.0, "b": 0.5, "c": 0.4, "d": 2.5, "e": 0.8}
     study = drive(Study.create(store, "done", star(delta=0.1)), 100, easy)

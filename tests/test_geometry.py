@@ -111,6 +111,39 @@ def check_edges(system):
             assert polytope.canonical(direct).basis == polytope.canonical(adjacent).basis
 
 
+@pytest.mark.parametrize("tiny", [1e-10, -1e-12, 1e-15])
+@pytest.mark.parametrize("capped", [False, True])
+def test_entries_as_small_as_rounding_keep_sign_and_digits(tiny, capped):
+    # a1 + tiny a3 <= 1/2; with a cap on a2, the third arm falls from where the others are.
+    rows, limits = [[1.0, 0.0, tiny]], [0.5]
+    means = np.array([3.0, 2.0, 1.0])
+    if capped:
+        rows.append([0.0, 0.0, 1.0])
+        limits.append(0.25)
+        means[2] = 2.5
+    polytope = Polytope(Problem(3, (np.array(rows), np.array(limits))))
+    vertex = polytope.optimal_vertex(means)
+    edges = polytope.edges(vertex)
+    found = [edges.exact(e).get(0, Fraction(0)) for e in range(len(edges))]
+    assert sorted(abs(x) for x in found)[0] == abs(rational(tiny))
+    for e, row in enumerate(edges.dense(3)):
+        assert row == pytest.approx(floats(exact_edges(edges, 3)[e]), rel=1e-12, abs=0)
+
+
+def test_gaps_that_cancel_keep_sign_and_digits():
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        base, gap = 10.0 ** rng.uniform(-3, 6), 10.0 ** rng.uniform(-12, -5)
+        means = base * np.array([1.0, 1.0 - gap, 1.0 - 3 * gap, 0.5])
+        polytope = Polytope(Problem(4, ["a1 + a4 <= 0.75"]))
+        vertex = polytope.optimal_vertex(means)
+        edges = polytope.edges(vertex)
+        for found, direction in zip(edges.gaps(means), exact_edges(edges, 4), strict=True):
+            exact = -sum(rational(float(x)) * d for x, d in zip(means, direction, strict=True))
+            assert exact >= 0  # it is the best vertex
+            assert found == pytest.approx(float(exact), rel=1e-12, abs=0)
+
+
 @HYPOTHESIS
 @given(systems(min_size=6, max_size=6, max_rows=5), st.data())
 def test_edges_of_the_optimum_with_six_arms(system, data):

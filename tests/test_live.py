@@ -171,6 +171,12 @@ def test_pulls_that_never_come_back_starve_nobody():
     assert np.abs(engine.run.n - engine.run.target).max() < 5
 
 
+def test_pulls_made_elsewhere_take_a_turn_of_the_target():
+    engine = warmed(engine_for(star()))
+    fold(engine, ELSEWHERE, [0] * 60, MEANS[0])
+    assert engine.run.target.sum() == pytest.approx(engine.pulls) == 260
+
+
 def test_late_rewards_take_their_share_back():
     engine = warmed(engine_for(star()))
     target = engine.run.target.copy()

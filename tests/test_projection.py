@@ -1,11 +1,13 @@
 """Projection on the allocation set against a conic solver, from good and from wild starts."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from engines import engine_for
 from instances import AWKWARD, awkward
-from simplexplore.kernels.projection import project_within_rows
+from simplexplore.kernels.projection import project_on_simplex, project_within_rows
 from twins import all_rows, project
 
 
@@ -42,3 +44,29 @@ def test_projection_is_the_closest_point(seed):
             ours, theirs = ((((x - y) ** 2 / loose)[allowed]).sum() for x in (w, other))
             assert ours <= theirs * (1 + 1e-7) + 1e-9
     assert converged >= 50
+
+
+def test_projection_on_the_simplex_is_exact():
+    rng = np.random.default_rng(4)
+    some_at_zero = 0
+    for _ in range(300):
+        size = int(rng.integers(1, 9))
+        y = rng.normal(size=size) * 10 ** rng.uniform(-2, 2)
+        loose = 10 ** rng.uniform(-3, 1, size)
+        w = np.full(size, np.nan)
+        project_on_simplex(size, y, loose, w)
+        # In fractions: arms leave one by one, those first that reach zero at the lowest level.
+        exact = [
+            (Fraction(a), Fraction(b)) for a, b in zip(y.tolist(), loose.tolist(), strict=True)
+        ]
+        kept = sorted(exact, key=lambda one: one[0] / one[1])
+        level = (sum(a for a, _ in kept) - 1) / sum(b for _, b in kept)
+        while kept[0][0] <= level * kept[0][1]:
+            kept.pop(0)
+            level = (sum(a for a, _ in kept) - 1) / sum(b for _, b in kept)
+        expected = [float(max(a - level * b, Fraction(0))) for a, b in exact]
+        some_at_zero += 0.0 in expected
+        scale = max(1.0, float(np.abs(y).max()))
+        assert w == pytest.approx(expected, abs=1e-12 * scale)
+        assert w.min() >= 0
+    assert some_at_zero > 100

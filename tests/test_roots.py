@@ -17,6 +17,7 @@ def root(function, slope, x, tolerance=0.0):
     low, high, before, count = 0.0, math.inf, math.inf, 0
     while True:
         count += 1
+        assert count < 1000  # it goes round in circles
         excess = function(x)
         low, high = (x, high) if excess > 0 else (low, x)
         if not abs(excess) > tolerance or is_closed(low, high):
@@ -78,3 +79,18 @@ def test_arrays_of_roots_satisfy_their_equation(family):
         assert (closest.error <= 1e-7).all()
         spent = closest.ceiling / np.maximum(closest.gradient, 1e-300)
         assert (spent[closest.gradient > 0] <= 1 + 1e-5).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "slope", "expected"),
+    [
+        (lambda x: 1 / (1 + x) - 0.125, lambda x: -1 / (1 + x) ** 2, 7.0),
+        (lambda x: 0.7 - x**3, lambda x: -3 * x * x, 0.7 ** (1 / 3)),
+        (lambda x: 1 / (1 + x) - 0.123, lambda x: -1 / (1 + x) ** 2, 1 / 0.123 - 1),
+    ],
+)
+def test_steps_as_short_as_rounding_still_cross_the_root(function, slope, expected):
+    # With no tolerance at all, Newton's steps end beside the root; the bracket closes all the same.
+    found, count = root(function, slope, 1.0)
+    assert found == pytest.approx(expected, rel=1e-14)
+    assert count <= 12

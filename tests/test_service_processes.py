@@ -1,9 +1,13 @@
 """Heavy work: in processes that are ended, and nobody waits for another."""
 
 import asyncio
+import json
 import os
 import signal
+import socket
 import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +15,10 @@ import pytest
 from starlette.exceptions import HTTPException
 
 import simplexplore as sx
+from servers import Thread
 from service_client import STAR, refused, serving
 from simplexplore.errors import InfeasibleError, TooLargeError
-from simplexplore.service import fair_queue, worker_processes
+from simplexplore.service import fair_queue, heavy_work, open_studies, worker_processes
 from simplexplore.service.fair_queue import FairQueue
 from simplexplore.service.refusals import DocumentError
 from simplexplore.service.worker_processes import WorkerProcesses
@@ -28,6 +33,15 @@ def endless(path):
     Path(path).write_text(str(os.getpid()))
     while True:
         time.sleep(0.001)
+
+
+def endless_request(first, *_):
+    """The same, as any of the functions for requests: the file is beside the store or given."""
+    endless(first if isinstance(first, str) else Path(sqlite_path(first[0])).with_name("pid"))
+
+
+def sqlite_path(url):
+    return url.removeprefix("sqlite:///")
 
 
 def large(gibibytes):
@@ -269,6 +283,43 @@ def test_requests_meet_their_budget(client, study, monkeypatch):
     assert client.get(f"{study}/status").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("name", "method", "path", "body"),
+    [
+        ("bound", "POST", "/v1/bound", {"problem": "{pid}"}),
+        ("create", "POST", "/v1/studies", {"name": "new", "problem": STAR}),
+        ("status", "GET", "/v1/studies/mix/status", None),
+        ("export", "GET", "/v1/studies/mix/export", None),
+        ("verify", "POST", "/v1/studies/mix/verification", None),
+    ],
+)
+def test_work_of_a_client_that_has_gone_is_ended(sqlite_url, monkeypatch, name, method, path, body):
+    monkeypatch.setattr(heavy_work, name, endless_request)
+    pid = Path(sqlite_path(sqlite_url)).with_name("pid")
+    text = json.dumps(body).replace("{pid}", str(pid)) if body else ""
+    head = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(text)}"]
+    head += ["Content-Type: application/json"] if text else []
+    store = Store(sqlite_url)
+    sx.Study.create(store, "mix", star())
+    with Thread(store) as server:
+        times = 3 if name == "bound" else 1  # more than one client's share
+        for _ in range(times):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+                client.sendall("\r\n".join([*head, "", text]).encode())
+                assert within(30, lambda: pid.exists() and pid.read_text())
+            assert within(10, lambda: not is_alive(pid))
+            pid.unlink()
+        queue = server.app.state.processes._queue
+        assert within(10, lambda: queue._inside.total() == 0)
+        assert within(10, lambda: f'status="499"}} {times}.0' in scraped(server))
+    assert [one["name"] for one in sx.Study.list(store)] == ["mix"]
+
+
+def scraped(server):
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=20) as answer:
+        return answer.read().decode()
+
+
 HOSTILE = {
     "arithmetic": 'arms = ["a", "b"]\n[constraints]\nc = "' + "9e300*" * 100_000 + 'a <= 1"',
     "signs": 'arms = ["a", "b"]\n[constraints]\nc = "' + "-" * 900_000 + 'a <= 1"',
@@ -309,8 +360,6 @@ def test_extensions_have_an_end(client, study):
 
 def test_open_studies_have_room(sqlite_url, monkeypatch):
     """Large ones are closed sooner."""
-    from simplexplore.service import open_studies
-
     monkeypatch.setattr(open_studies, "_MOST_BYTES", 3 * 96 * 25)
     store = Store(sqlite_url)
     for i in range(6):
@@ -319,3 +368,43 @@ def test_open_studies_have_room(sqlite_url, monkeypatch):
         for i in range(6):
             assert client.post(f"/v1/studies/s{i}/pulls", json={}).status_code == 200
         assert [name for name, _ in client.app.state.studies._open] == ["s3", "s4", "s5"]
+
+
+def test_large_studies_are_left_to_the_processes(sqlite_url, monkeypatch):
+    monkeypatch.setattr(open_studies, "_LARGE", 5)
+    store = Store(sqlite_url)
+    here = sx.Study.create(store, "here", star(delta=0.1))
+    with serving(store) as client:
+        path = "/v1/studies/there"
+        client.post("/v1/studies", json={"name": "there", "problem": STAR})
+        rng = np.random.default_rng(0)
+        for _ in range(3):
+            pulls = client.post(f"{path}/pulls", json={"n": 8}).json()["pulls"]
+            assert [pull["arm"] for pull in pulls] == [pull.arm for pull in here.ask(8)]
+            drawn = rng.normal(size=8).tolist()
+            rewards = [
+                {"pull": pull["id"], "reward": x} for pull, x in zip(pulls, drawn, strict=True)
+            ]
+            told = client.post(f"{path}/rewards", json={"rewards": rewards}).json()["rewards"]
+            assert {one["outcome"] for one in told} == {"told"}
+            pending = [event["pull"] for event in here.events()[-8:]]
+            here.tell_many(list(zip(pending, drawn, strict=True)))
+        answer = client.post(f"{path}/pulls", json={"n": 1}, headers={"Idempotency-Key": "k"})
+        again = client.post(f"{path}/pulls", json={"n": 1}, headers={"Idempotency-Key": "k"})
+        assert answer.json() == again.json()
+        wrong = {"rewards": [{"pull": "nobody's", "reward": 1.0}]}
+        refused(client.post(f"{path}/rewards", json=wrong), 422, "pull", "nobody's")
+        assert client.post(f"{path}/notes", json={"text": "a remark"}).status_code == 204
+        extended = client.post(f"{path}/extension", json={"delta": 0.01}).json()
+        assert extended == {"delta": 0.01, "answer": None}
+        assert client.get(path).json()["head"] == 51
+        assert len(client.get(f"{path}/journal").json()["events"]) == 51
+        assert client.get(f"{path}/history").json()["points"]
+        with ThreadPoolExecutor(4) as pool:
+            asks = [pool.submit(client.post, f"{path}/pulls", json={"n": 5}) for _ in range(4)]
+            ids = [pull["id"] for ask in asks for pull in ask.result().json()["pulls"]]
+        assert len(set(ids)) == 20
+        # None of it was computed here.
+        kept = client.app.state.studies._open.values()
+        assert [study._replica._state for study in kept] == [None, None]
+    assert sx.Study.open(store, "there").verify()

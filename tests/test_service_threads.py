@@ -10,6 +10,7 @@ import simplexplore as sx
 from service_client import refused
 from simplexplore.service import fair_queue, open_studies, studies, worker_threads
 from simplexplore.service.open_studies import OpenStudies
+from simplexplore.service.worker_processes import WorkerProcesses
 from simplexplore.service.worker_threads import WorkerThreads
 from simplexplore.study.store import Store
 from workers import star
@@ -63,7 +64,7 @@ def test_polls_are_shared(sqlite_url, monkeypatch):
     )
 
     async def many():
-        studies = OpenStudies(Store(sqlite_url), WorkerThreads())
+        studies = OpenStudies(Store(sqlite_url), WorkerThreads(), WorkerProcesses())
         return await asyncio.gather(*(studies.poll("mix") for _ in range(50)))
 
     assert len({one["seq"] for one in asyncio.run(many())}) == 1
@@ -83,7 +84,7 @@ def test_one_poll_at_a_time(sqlite_url, monkeypatch):
     monkeypatch.setattr(OpenStudies, "_look", slow)
 
     async def many():
-        studies = OpenStudies(Store(sqlite_url), WorkerThreads())
+        studies = OpenStudies(Store(sqlite_url), WorkerThreads(), WorkerProcesses())
         watchers = []
         for _ in range(5):
             watchers.append(asyncio.ensure_future(studies.poll("mix")))

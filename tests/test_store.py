@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,8 @@ import sqlalchemy as sa
 import simplexplore as sx
 import workers
 from permissions import open_folder, ordinary_user
-from simplexplore.study import migrations
+from simplexplore.study import migrations, replica
+from simplexplore.study.state import State
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 
@@ -462,3 +465,84 @@ def test_machine_code_in_memory_is_enough(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert study.ask()
     assert capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- decisions that take long
+
+
+@pytest.fixture
+def paused(monkeypatch):
+    """Let something happen whenever a study of 20 arms decides, while it does."""
+    meanwhile = []
+    decide = State.decide
+
+    def slow(state, *arguments):
+        if state.engine.plan.problem.size == 20 and meanwhile:
+            meanwhile.pop(0)()
+        return decide(state, *arguments)
+
+    monkeypatch.setattr(State, "decide", slow)
+    return meanwhile
+
+
+def large(url, name="large"):
+    return Study.create(url, name, sx.Problem(20, ["a1 + a2 <= 0.5"]))
+
+
+@pytest.mark.parametrize("why", ["arms", "events", "seconds"])
+def test_long_decisions_keep_no_other_study_waiting(sqlite_url, monkeypatch, paused, why):
+    study, other = large(sqlite_url), Study.create(sqlite_url, "other", workers.star())
+    if why != "arms":
+        monkeypatch.setattr(replica, "_MANY_ARMS", 100)
+    if why == "seconds":
+        paused.append(lambda: time.sleep(0.1))
+        study.ask()
+    begun, over = threading.Event(), threading.Event()
+    paused.append(lambda: (begun.set(), over.wait(60)))
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(study.ask, 300 if why == "events" else 1)
+        try:
+            assert begun.wait(60)
+            assert len(other.ask(3)) == 3
+            assert not asked.done()
+        finally:
+            over.set()
+        pulls = asked.result()
+    # The list of studies shows what was written last first, whenever it was decided.
+    assert [one["name"] for one in Study.list(sqlite_url)] == ["large", "other"]
+    assert study.tell(pulls[0], 1.0).outcome == "told"
+    assert study.verify()
+    assert Study.open(sqlite_url, "large").verify()
+
+
+def test_who_is_overtaken_decides_anew(sqlite_url, paused):
+    study = large(sqlite_url)
+    other = Study.open(sqlite_url, "large")
+    twin = Study.open(sqlite_url, "large")
+    paused.append(lambda: others.extend(other.ask(2, key="theirs")))
+    others = []
+    pulls = study.ask(3)
+    ids = [pull.id for pull in others + pulls]
+    assert len(set(ids)) == 5
+    assert [event["pull"] for event in twin.events()] == ids  # theirs came first
+    # What was recorded meanwhile under the same key is found, too.
+    fresh = Study.open(sqlite_url, "large")
+    reward = sx.Reward(0.5, arm="a3", key="once")
+    told = []
+    paused.append(lambda: told.extend(twin.tell_many([reward])))
+    told += fresh.tell_many([reward])
+    assert [one.outcome for one in told] == ["elsewhere", "repeated"]
+    assert study.head == 6
+    assert all(one.verify() for one in (study, other, twin, fresh))
+
+
+def test_a_long_decision_that_cannot_be_written_is_forgotten(sqlite_url, monkeypatch):
+    study = large(sqlite_url)
+    first = study.ask()
+    monkeypatch.setattr(Store, "append", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        study.tell(first[0], 1.0)
+    monkeypatch.undo()
+    assert study.status()["rewards"] == 0
+    assert study.tell(first[0], 2.0).outcome == "told"
+    assert study.verify()

@@ -134,6 +134,8 @@ def test_events_that_vanish_under_a_running_program(url):
         ("problem = 'arms = 3'", "what it was made with"),
         ("fixed = NULL", "what it was made with"),
         ("head = -1", "its row says head = -1"),
+        ("changed = 1e300", "its row says changed = 1e\\+300"),
+        ("progress = 7", "its row says progress = 7.0"),
         ("state = 'asleep'", "its row says state = 'asleep'"),
         ("state = 'stopped'", "its answer cannot be read"),
     ],

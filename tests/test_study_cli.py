@@ -1,7 +1,9 @@
 """`simplexplore study`, as a user meets it."""
 
+import contextlib
 import csv
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,20 @@ def test_ask_and_tell():
     assert answer("note", "meal", "old oven")["text"] == "old oven"
     text = " ".join(run("status", "meal").stdout.split())
     assert "No answer yet: some arms have no reward." in text
+
+
+def test_a_damaged_study_in_a_list():
+    create("--name", "one")
+    create("--name", "other [b]")
+    with contextlib.closing(sqlite3.connect("meals.db")) as database, database:
+        database.execute("UPDATE studies SET rewards = -5, changed = 1e300 WHERE name = 'one'")
+    lines = run("list").stdout.splitlines()
+    rows = {line.split("  ")[0]: line for line in lines}
+    assert rows["one"].split() == ["one", "damaged"]  # and none of its numbers
+    assert "running" in rows["other [b]"]
+    words = "one: damaged: its row says rewards = -5. Put back a copy of the store."
+    assert words in " ".join(" ".join(lines).split())
+    assert [one.get("trouble") for one in answer("list")["studies"]] == [words[5:], None]
 
 
 def test_mistakes():

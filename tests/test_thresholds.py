@@ -19,6 +19,7 @@ from simplexplore.exploration.stopping import (
 )
 from simplexplore.exploration.vertex_table import VertexTable
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.kernels.episode import enough
 from simplexplore.kernels.records import PULLS
 from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
@@ -243,6 +244,38 @@ def test_poisson_mixture_by_quadrature(mean):
 
     average, _ = quad(ratio, 0, 8, limit=500, points=[math.sqrt(mean)])
     assert level(engine, 0) == pytest.approx(math.log(60) - 2 * math.log(average), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [2.0, 16.0, 1000.0])
+def test_gaussian_mixture_within_a_domain_by_hand(n):
+    # One mixture of 16 samples' worth of variance keeps n / (n + 16) of an arm's evidence.
+    engine = engine_of("exp1", "mixture", 0.1, Gaussian(1.0, domain=(-5.0, 5.0)))
+    edge = edge_with(engine, 2)
+    prepare(engine, n)
+    price = math.log(UNION["exp1"] / 0.1) + 2 * 0.5 * math.log1p(n / 16)
+    assert level(engine, edge) == pytest.approx(price * (n + 16) / n, rel=1e-9)
+
+
+def test_every_edge_must_agree():
+    engine = engine_of("exp1", "mixture", 0.1)
+    table, run, _ = engine._arrays
+    count = int(table.first_edge[1] - table.first_edge[0])
+    run.value[:] = 100.0
+    asked = []
+
+    def all_but_one(_setting, _table, _run, edge, _statistic):
+        asked.append(edge)
+        return edge not in missing
+
+    setting = engine._setting._replace(slots=engine._setting.slots._replace(reached=all_but_one))
+    missing = []
+    for edge in range(count):
+        missing[:] = [edge]
+        assert not enough(setting, table, run, 0)
+    missing.clear()
+    asked.clear()
+    assert enough(setting, table, run, 0)
+    assert set(asked) == set(range(count))
 
 
 def test_paper_before_e():

@@ -155,7 +155,12 @@ def print_studies(studies: Sequence[StudySummary], console: Console) -> None:
     for name in ("rewards", "pending", "delta"):
         table.add_column(name, justify="right")
     table.add_column("last change (UTC)")
+    damaged = []
     for study in studies:
+        if "trouble" in study:  # its numbers may not be right
+            damaged.append(f"{study['name']}: {study['trouble']}")
+            table.add_row(shorten(study["name"], 30), "damaged")
+            continue
         table.add_row(
             shorten(study["name"], 30),
             study["state"],
@@ -165,6 +170,10 @@ def print_studies(studies: Sequence[StudySummary], console: Console) -> None:
             datetime.fromtimestamp(study["changed"], UTC).strftime("%Y-%m-%d %H:%M:%S"),
         )
     console.print(table)
+    if damaged:
+        console.print()
+    for words in damaged:
+        console.print(words)
 
 
 def _number(value: float | None) -> str:

@@ -16,7 +16,8 @@ from simplexplore.simulation.results import Results
 from simplexplore.simulation.simulate import run_plan
 
 from .cells import Cells
-from .part import SEED, THRESHOLD, Evidence, Job, Part
+from .criteria import SEED
+from .part import THRESHOLD, Evidence, Job, Part
 from .parts import PARTS, find_parts
 from .report import chapter, write_report
 

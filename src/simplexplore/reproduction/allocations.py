@@ -15,6 +15,7 @@ from simplexplore.report.numbers import number
 from simplexplore.report.page import DIM, HEADING, INK, SMALL, TRACK, Page
 from simplexplore.report.results_group import COLOURS
 
+from .criteria import PRINTED_ALLOCATION
 from .part import CORRECTED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 
 if TYPE_CHECKING:
@@ -35,9 +36,6 @@ TITLES = {
     "anytime": "Optimal, anytime",
     "ptns anytime": "Its projection (ptns, anytime)",
 }
-
-# Printed with two decimals: off by more than this is no rounding.
-ROUNDING = 0.011
 
 MARGIN, NAMES, WIDTH, NUMBERS, ROW = 0.3, 0.45, 2.2, 1.1, 0.25
 
@@ -153,7 +151,7 @@ def _findings(evidence: Evidence) -> list[Finding]:
     for name, title in TITLES.items():
         numbers = evidence.numbers[name]
         exact, printed = np.array(numbers["exact"]), np.array(PRINTED[name])
-        agrees = float(np.abs(exact - printed).max()) <= ROUNDING
+        agrees = float(np.abs(exact - printed).max()) <= PRINTED_ALLOCATION
         if name == "ptns anytime":
             times = numbers["time"] / evidence.numbers["anytime"]["time"]
             words = f"Exact: {_written(exact)}. It takes {times:.2f} times the optimal T."

@@ -15,8 +15,9 @@ from simplexplore.report.page import HEADING, INK, SMALL, TEXT, TRACK, Page
 from simplexplore.report.results_group import COLOURS
 from simplexplore.simulation.simulate import simulate
 
+from .criteria import RIGHT, SEED, SURE
 from .meal import frame
-from .part import NOT_REPRODUCED, REPRODUCED, SEED, Drawing, Evidence, Finding, Part, Table
+from .part import NOT_REPRODUCED, REPRODUCED, Drawing, Evidence, Finding, Part, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,7 +130,7 @@ def _tables(evidence: Evidence) -> list[Table]:
 def _findings(evidence: Evidence) -> list[Finding]:
     curves = evidence.numbers["curves"]
     falls = all(
-        a["mean"] > b["mean"] - 3 * (a["stderr"] + b["stderr"])
+        a["mean"] > b["mean"] - SURE * (a["stderr"] + b["stderr"])
         for curve in curves.values()
         for a, b in itertools.pairwise(curve)
     )
@@ -140,7 +141,7 @@ def _findings(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             "ε-good policies can be identified in the same framework (left open in the appendix).",
-            REPRODUCED if falls and right >= 0.9 * runs else NOT_REPRODUCED,
+            REPRODUCED if falls and right >= RIGHT * runs else NOT_REPRODUCED,
             f"With all vertices as rivals (neighbours alone are not enough), mixes as answers and "
             f"the proven threshold: mean samples fall with ε on every instance, from ε = 0 to "
             f"{EPSILONS[-1]:g} by a factor of {min(savings):.2g} to {max(savings):.3g}; "
@@ -166,6 +167,7 @@ def good_enough() -> Part:
             "runs": RUNS,
             "sampler": SAMPLER,
             "threshold": THRESHOLD,
+            "seed": SEED,
         },
         figures=_figures,
         tables=_tables,

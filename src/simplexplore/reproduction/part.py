@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from simplexplore.problem.catalog import instance
 from simplexplore.simulation.results import Results
 
+from .criteria import SEED
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -20,7 +22,7 @@ REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 CORRECTED, OPEN = "corrected", "not decided"
 VERDICTS = (REPRODUCED, CORRECTED, NOT_REPRODUCED, OPEN)
 
-SEED, THRESHOLD = 0, "gk16"
+THRESHOLD = "gk16"
 
 
 # Who makes a claim that the paper makes of other experiments, or not at all.

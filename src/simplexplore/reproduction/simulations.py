@@ -17,6 +17,7 @@ from simplexplore.report.results_text import comparable
 from simplexplore.simulation.results import Results, clopper_pearson
 
 from .allocations import projected
+from .criteria import ALIKE, CLOSE, MORE, PRINTED_POLICY, SURE
 from .part import (
     NOT_REPRODUCED,
     OPEN,
@@ -33,14 +34,6 @@ from .part import (
 # The paper's samplers and baselines, and ours; ptns where the paper has it.
 SAMPLERS = ("ctns", "cge", "uniform", "oracle", "top-two")
 WITH_PTNS = ("ctns", "cge", "ptns", "uniform", "oracle", "top-two")
-
-# Means further apart than so many standard errors differ: 0.3% by chance in one comparison, so
-# among the hundred or so of a report one such slip would be no surprise.
-SURE = 3.0
-
-# "On par" and "equally": within a quarter. "Close to the bound": so many times what the
-# stopping threshold alone takes.
-ALIKE, CLOSE = 1.25, 1.5
 
 COLUMNS = (
     "instance", "scenario", "sampler", "threshold", "delta", "runs", "seed", "lower_bound",
@@ -152,8 +145,9 @@ def optimum(of: str) -> Judge:
         arms, policy = result.plan.problem.arms, result.bound.policy
         printed = instance(of).optimum or {}
         shares = [printed.get(arm, 0.0) for arm in arms]
-        # Printed to two decimals.
-        same = all(abs(a - b) <= 0.005 for a, b in zip(policy.tolist(), shares, strict=True))
+        same = all(
+            abs(a - b) <= PRINTED_POLICY for a, b in zip(policy.tolist(), shares, strict=True)
+        )
         words = ", ".join(f"{share:g} {arm}" for arm, share in printed.items())
         return [
             Finding(
@@ -269,7 +263,7 @@ def differs_more_at_the_end(groups: Groups) -> list[Finding]:
             f"with uniform by {every:.2f}."
         )
     more = [a / b for a, b in zip(spread["end-of-time"], spread["anytime"], strict=True)]
-    verdict = REPRODUCED if min(more) > 1.05 else NOT_REPRODUCED if max(more) < 1 / 1.05 else OPEN
+    verdict = REPRODUCED if min(more) > MORE else NOT_REPRODUCED if max(more) < 1 / MORE else OPEN
     bounds = [next(iter(group.values())).lower_bound for group in groups.values()]
     if abs(bounds[0] / bounds[1] - 1) < 1e-6:
         verdict = OPEN

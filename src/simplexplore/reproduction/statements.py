@@ -15,6 +15,7 @@ from simplexplore.report.numbers import number, percent, percent_between
 from simplexplore.simulation.results import clopper_pearson
 from simplexplore.simulation.simulate import simulate
 
+from .criteria import SEED
 from .part import CORRECTED, Evidence, Finding, Part, Table
 
 GAUSSIAN = ("triangle", "star", "eight-arms", "gaussian-1", "gaussian-2", "movies")
@@ -59,6 +60,7 @@ def _twins(threshold: str) -> dict[str, Any]:
         [TWIN_GAP, 0.0],
         "uniform",
         runs=TWIN_RUNS,
+        seed=SEED,
         threshold=threshold,
         max_steps=TWIN_STEPS,
     )
@@ -223,7 +225,7 @@ def statements() -> Part:
         compute=_compute,
         settings={
             "problems": [instance(name).problem.to_text() for name in (*GAUSSIAN, "bernoulli-1")],
-            "twins": [TWIN_GAP, TWIN_RUNS, TWIN_STEPS, TWIN_DELTA, *TWIN_THRESHOLDS],
+            "twins": [SEED, TWIN_GAP, TWIN_RUNS, TWIN_STEPS, TWIN_DELTA, *TWIN_THRESHOLDS],
             "lemma": [LEMMA_ALPHA, LEMMA_ARMS, LEMMA_LOG, *LEMMA_CUTS],
         },
         tables=_tables,

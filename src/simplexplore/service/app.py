@@ -33,7 +33,7 @@ def make_app(store: str | os.PathLike[str] | Store) -> FastAPI:
         app.state.threads = WorkerThreads()
         app.state.processes = WorkerProcesses()
         app.state.processes.warm_up()
-        app.state.studies = OpenStudies(opened, app.state.threads)
+        app.state.studies = OpenStudies(opened, app.state.threads, app.state.processes)
         yield
         app.state.studies.closing.set()
         app.state.threads.close()

@@ -12,9 +12,9 @@ from simplexplore.errors import SettingError
 from simplexplore.protocol import KEY_HEADER
 
 from .access import needs
+from .connected_work import ConnectedWork
 from .open_studies import OpenStudies
 from .tokens import Token
-from .worker_processes import WorkerProcesses
 from .worker_threads import WorkerThreads
 
 # A little shorter than keys in the journal, where the number of a reward may be added.
@@ -26,9 +26,8 @@ async def _threads(request: Request) -> WorkerThreads:
     return threads
 
 
-async def _processes(request: Request) -> WorkerProcesses:
-    processes: WorkerProcesses = request.app.state.processes
-    return processes
+async def _processes(request: Request) -> ConnectedWork:
+    return ConnectedWork(request.app.state.processes, request)
 
 
 async def _studies(request: Request) -> OpenStudies:
@@ -71,7 +70,7 @@ Reader = Annotated[Token, Depends(needs("read"))]
 Runner = Annotated[Token, Depends(needs("run"))]
 Admin = Annotated[Token, Depends(needs("admin"))]
 Threads = Annotated[WorkerThreads, Depends(_threads)]
-Processes = Annotated[WorkerProcesses, Depends(_processes)]
+Processes = Annotated[ConnectedWork, Depends(_processes)]
 Studies = Annotated[OpenStudies, Depends(_studies)]
 Name = Annotated[str, Depends(_name)]
 Key = Annotated[str | None, Depends(_key)]

@@ -52,7 +52,8 @@ def http_error(status: int, detail: str) -> dict[str, Any]:
     if status == 413:
         return to_problem(TooLargeError(detail))
     name = "urn:simplexplore:access" if status in (401, 403) else "about:blank"
-    title = HTTPStatus(status).phrase
+    # 499 is what servers write into their logs about clients that did not wait.
+    title = "Client Closed Request" if status == 499 else HTTPStatus(status).phrase
     return {"type": name, "title": title, "status": status, "detail": detail}
 
 

@@ -39,6 +39,11 @@ class FairQueue:
         finally:
             self.leave(token)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody is inside or waits."""
+        return not self._inside.total() and not self._waiting
+
     async def enter(self, token: str, extra: int = 0) -> None:
         """Wait for one's turn; `extra` enlarges the token's share for what is quick."""
         share = self._share + extra

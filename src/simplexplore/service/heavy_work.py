@@ -89,20 +89,35 @@ def status(where: Where, name: str) -> Status:
         del found["store"]  # where it is concerns only those who run the service
         return found
 
-    return _with_study(where, name, work)
+    return on_study(where, name, work)
 
 
 def verify(where: Where, name: str) -> bool:
     """Whether a replay of the journal gives the state in use."""
-    return _with_study(where, name, lambda study: study.verify())
+    return on_study(where, name, lambda study: study.verify())
 
 
 def export(where: Where, name: str, path: str) -> int:
     """Write all pulls of a study to a file."""
-    return _with_study(where, name, lambda study: study.export(path))
+    return on_study(where, name, lambda study: study.export(path))
 
 
-def _with_study(where: Where, name: str, work: Callable[[Study], Result]) -> Result:
+def described(study: Study) -> dict[str, Any]:
+    """What a study is, and its answer if it has one."""
+    return study.about | {
+        "head": study.head,
+        "answer": study.answer,
+        "answer_in_words": study.answer_in_words,
+    }
+
+
+def extended(study: Study, delta: float, key: str | None) -> dict[str, Any]:
+    """Go on with a smaller delta; the answer, if the evidence is enough for it."""
+    study.extend(delta, key=key)
+    return {"delta": delta, "answer": study.answer}
+
+
+def on_study(where: Where, name: str, work: Callable[[Study], Result]) -> Result:
     """Do something with a study that stays open, unless something is wrong with it."""
     store = _store(where)
     study = _open.pop((store.url, name), None)

@@ -12,13 +12,18 @@ from typing import Any
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 
+from . import heavy_work
 from .fair_queue import FairQueue
 from .heavy_work import Where
+from .worker_processes import WorkerProcesses
 from .worker_threads import Result, WorkerThreads
 
 # Studies kept in memory, and their bytes: each is its state, not its journal.
 _MOST_OPEN = 128
 _MOST_BYTES = 2**31
+
+# Arms of a study that is left to the worker processes: what it takes grows with their square.
+_LARGE = 64
 
 # Studies opened at a time, one for each token.
 _MOST_OPENING = 4
@@ -31,13 +36,16 @@ class OpenStudies:
     """What the requests of one process share.
 
     There are two objects per study, one that asks and tells and one that is read, so that the
-    sums behind a status hold up nobody who works.
+    sums behind a status hold up nobody who works. Studies of many arms are left to the worker
+    processes: what they decide would take the interpreter from all others.
     """
 
-    def __init__(self, store: Store, threads: WorkerThreads) -> None:
+    def __init__(self, store: Store, threads: WorkerThreads, processes: WorkerProcesses) -> None:
         self.store = store
         self.closing = asyncio.Event()  # set when those who watch have to go
         self._threads = threads
+        self._processes = processes
+        self._writing: dict[str, FairQueue] = {}
         self._opening = FairQueue(_MOST_OPENING, 1)
         self._mutex = threading.Lock()
         self._open: OrderedDict[tuple[str, bool], Study] = OrderedDict()
@@ -49,14 +57,27 @@ class OpenStudies:
         return self.store.url, self.store.clock()
 
     async def read(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
-        """Find something out about a study, in a thread."""
+        """Find something out about a study, by a function that can be pickled."""
         study = await self._study(token, (name, True))
+        if _is_large(study):
+            return await self._apart(token, name, work)
         return await self._threads.run(token, lambda: work(study))
 
     async def write(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
-        """Do something that may change a study, in a thread."""
+        """Do something that may change a study, by a function that can be pickled."""
         study = await self._study(token, (name, False))
-        return await self._threads.run(token, lambda: work(study))
+        if not _is_large(study):
+            return await self._threads.run(token, lambda: work(study))
+        if len(self._writing) > _MOST_OPEN:
+            self._writing = {k: queue for k, queue in self._writing.items() if not queue.is_empty}
+        # One at a time: processes that write to the same study get in each other's way.
+        async with self._writing.setdefault(name, FairQueue(1, 1)).turn(token):
+            return await self._apart(token, name, work)
+
+    async def _apart(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
+        return await self._processes.run(
+            token, heavy_work.on_study, self.where, name, work, quick=True
+        )
 
     async def _study(self, token: str, key: tuple[str, bool]) -> Study:
         if key in self._open:
@@ -72,7 +93,8 @@ class OpenStudies:
                 self._open.move_to_end(key)
                 return found
         opened = Study.open(self.store, key[0])
-        _ = opened.answer  # loads its state
+        if not _is_large(opened):
+            _ = opened.answer  # loads its state
         with self._mutex:
             # Another thread may have been faster; two objects would not be wrong, only slow.
             kept = self._open.setdefault(key, opened)
@@ -103,6 +125,10 @@ class OpenStudies:
             "pending": row.pending,
             "delta": row.delta,
         }
+
+
+def _is_large(study: Study) -> bool:
+    return study.problem.size >= _LARGE
 
 
 def _weight(study: Study) -> int:

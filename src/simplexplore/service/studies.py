@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -68,21 +69,13 @@ async def create(
 @router.get("/{name}")
 async def about(studies: Studies, name: Name, token: Reader) -> Response:
     """Say what a study is, and its answer if it has one."""
-
-    def work(study: Study) -> dict[str, Any]:
-        return study.about | {
-            "head": study.head,
-            "answer": study.answer,
-            "answer_in_words": study.answer_in_words,
-        }
-
-    return JsonResponse(await studies.read(token.id, name, work))
+    return JsonResponse(await studies.read(token.id, name, heavy_work.described))
 
 
 @router.post("/{name}/pulls", response_model=models.Pulls)
 async def ask(studies: Studies, name: Name, body: models.Ask, token: Runner, key: Key) -> Response:
     """Ask which arms to play next."""
-    pulls = await studies.write(token.id, name, lambda study: study.ask(body.n, key=key))
+    pulls = await studies.write(token.id, name, partial(Study.ask, n=body.n, key=key))
     return JsonResponse({"pulls": [vars(pull) for pull in pulls]})
 
 
@@ -99,7 +92,7 @@ async def tell(
         Reward(one.reward, one.pull, one.arm, one.key or _key_of(one, key, i))
         for i, one in enumerate(body.rewards)
     ]
-    told = await studies.write(token.id, name, lambda study: study.tell_many(rewards))
+    told = await studies.write(token.id, name, partial(Study.tell_many, rewards=rewards))
     return JsonResponse({"rewards": [vars(one) for one in told]})
 
 
@@ -117,7 +110,7 @@ async def status(processes: Processes, studies: Studies, name: Name, token: Read
 @router.get("/{name}/history", response_model=models.History)
 async def history(studies: Studies, name: Name, token: Reader, after: After = 0) -> Response:
     """Statistic against threshold over time, for the comparison that is least settled."""
-    points = await studies.read(token.id, name, lambda study: study.history(after))
+    points = await studies.read(token.id, name, partial(Study.history, after=after))
     return JsonResponse({"points": points})
 
 
@@ -130,7 +123,7 @@ async def journal(
     limit: Annotated[int, Query(ge=1, le=MAX_BATCH)] = 1000,
 ) -> Response:
     """The journal, piece by piece."""
-    events = await studies.read(token.id, name, lambda study: study.events(after, limit))
+    events = await studies.read(token.id, name, partial(Study.events, after=after, limit=limit))
     return JsonResponse({"events": events})
 
 
@@ -139,7 +132,7 @@ async def note(
     studies: Studies, name: Name, body: models.Note, token: Runner, key: Key
 ) -> Response:
     """Put a remark into the journal."""
-    await studies.write(token.id, name, lambda study: study.note(body.text, key=key))
+    await studies.write(token.id, name, partial(Study.note, text=body.text, key=key))
     return Response(status_code=204)
 
 
@@ -148,11 +141,7 @@ async def extend(
     studies: Studies, name: Name, body: models.Extension, token: Admin, key: Key
 ) -> Response:
     """Go on with a smaller delta: more confidence, more samples."""
-
-    def work(study: Study) -> dict[str, Any]:
-        study.extend(body.delta, key=key)
-        return {"delta": body.delta, "answer": study.answer}
-
+    work = partial(heavy_work.extended, delta=body.delta, key=key)
     return JsonResponse(await studies.write(token.id, name, work))
 
 

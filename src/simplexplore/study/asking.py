@@ -46,7 +46,7 @@ def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls
         return [_pull(event, replica) for event in recorded if event.kind == "asked"]
 
     # Asked again after a lost connection, pulls that nobody makes expire.
-    return replica.transact(work, idempotent=True)
+    return replica.transact(work, idempotent=True, events=n)
 
 
 def _pull(event: Event, replica: Replica) -> Pull:

@@ -18,6 +18,9 @@ from .records import StudySummary
 from .settings import Settings
 from .store import Store
 
+# Seconds since 1970 beyond which no calendar goes.
+_LATEST = 1e11
+
 
 def register(store: Store, name: str, problem: Problem, settings: Settings) -> Row[Any]:
     """Enter a study, or find the one that was entered under the same key; returns its row."""
@@ -76,8 +79,11 @@ def trouble_of(row: Mapping[str, Any]) -> str | None:
     if row["state"] not in ("running", "stopped"):
         return f"its row says state = {row['state']!r}"
     for name in ("created", "changed", "delta"):
-        if type(row[name]) is not float or not math.isfinite(row[name]):
+        if type(row[name]) is not float or not abs(row[name]) < _LATEST:
             return f"its row says {name} = {row[name]!r}"
+    progress = row.get("progress", None)
+    if progress is not None and not (type(progress) is float and 0 <= progress <= 1):
+        return f"its row says progress = {progress!r}"
     if _answer(row) is None and row["state"] == "stopped":
         return "its answer cannot be read"
     if row.get("last", row["checksum"]) != row["checksum"]:

@@ -1,12 +1,15 @@
 """A replica of one study's state in the memory of one process.
 
 Inside the transaction that writes, it catches up with what others have recorded: decisions
-are taken one after the other, whoever takes them.
+are taken one after the other, whoever takes them. On SQLite such a transaction keeps the writers of
+all studies waiting, so what takes long is decided before it begins, and decided anew in the seldom
+case that another process has recorded something meanwhile.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -27,6 +30,13 @@ from .store import CHUNK, Head, Store
 from .transaction import Transaction, snapshot_code
 
 Result = TypeVar("Result")
+
+# Decisions with so many arms or events, or of studies of which one took so many seconds, are not
+# taken while others wait.
+_MANY_ARMS, _MANY_EVENTS, _LONG = 16, 256, 0.02
+
+# Seconds in which a study that several processes write to decides inside its transactions.
+_CROWDED = 60.0
 
 
 class Replica:
@@ -53,6 +63,8 @@ class Replica:
         """Begin anew: another thread may have been at work on the state."""
         self._mutex = threading.RLock()
         self._state: State | None = None
+        self._longest = 0.0  # seconds that a decision took in a transaction
+        self._crowded_until = 0.0
 
     # ------------------------------------------------------------------ reading
 
@@ -156,9 +168,11 @@ class Replica:
     # ------------------------------------------------------------------ writing
 
     def transact(
-        self, work: Callable[[Transaction], Result], *, idempotent: bool = False
+        self, work: Callable[[Transaction], Result], *, idempotent: bool = False, events: int = 1
     ) -> Result:
-        """Let a decision be taken in a transaction of its own, on the latest state.
+        """Let a decision about some events be taken in a transaction of its own.
+
+        It sees the latest state.
 
         A lost connection is tried again for a while, unless it was lost during the commit and
         the decision is not idempotent: then nobody knows whether it was recorded.
@@ -168,7 +182,7 @@ class Replica:
             attempt = _Attempt()
             try:
                 with FORKS, self._mutex:
-                    result = self._attempt(work, attempt)
+                    result = self._attempt(work, attempt, events)
                 self.store.flush()  # other threads go on meanwhile
                 return result
             except StoreError as error:
@@ -180,25 +194,68 @@ class Replica:
                     ) from error
                 retries.wait_or_raise(error)
 
-    def _attempt(self, work: Callable[[Transaction], Result], attempt: _Attempt) -> Result:
+    def _attempt(
+        self, work: Callable[[Transaction], Result], attempt: _Attempt, events: int
+    ) -> Result:
+        if self._is_long(events):
+            try:
+                return self._decided_before(work, attempt)
+            except _OvertakenError:
+                self._crowded_until = time.monotonic() + _CROWDED
         if self._state is None:
             with self.latest():  # a long replay should not hold up other writers
                 pass
-        transaction = None
+        with self._forgetting() as kept, self.store.writing() as connection:
+            after = 0 if self._state is None else self._state.seq
+            head, found = self._journal.lock(connection, after)
+            began = time.perf_counter()
+            state = self._caught_up(connection, head, found)
+            transaction = Transaction(self.store, self._journal, connection, state)
+            kept.append(transaction)
+            result = work(transaction)
+            self._longest = max(self._longest, time.perf_counter() - began)
+            transaction.write(connection)
+            attempt.is_committing = True
+        return result
+
+    def _is_long(self, events: int) -> bool:
+        """Whether a decision may take so long that the writers of other studies should not wait."""
+        if not self.store.is_sqlite or time.monotonic() < self._crowded_until:
+            return False
+        large = self.plan.problem.size >= _MANY_ARMS or events >= _MANY_EVENTS
+        return large or self._longest > _LONG
+
+    def _decided_before(self, work: Callable[[Transaction], Result], attempt: _Attempt) -> Result:
+        """Decide, then write if nobody else has written to this study meanwhile."""
+        with self.latest() as state:
+            seen = state.seq, state.checksum
+        with self._forgetting() as kept:
+            transaction = Transaction(self.store, self._journal, None, state)
+            kept.append(transaction)
+            result = work(transaction)
+            if transaction.is_dirty:
+                with self.store.writing() as connection:
+                    head, _ = self._journal.lock(connection, seen[0])
+                    if (head.seq, head.checksum) != seen:
+                        raise _OvertakenError
+                    transaction.write(connection)
+                    attempt.is_committing = True
+        return result
+
+    @contextmanager
+    def _forgetting(self) -> Iterator[list[Transaction]]:
+        """Read the state again after a failure: what was decided may not have been recorded."""
+        begun: list[Transaction] = []
         try:
-            with self.store.writing() as connection:
-                after = 0 if self._state is None else self._state.seq
-                head, found = self._journal.lock(connection, after)
-                state = self._caught_up(connection, head, found)
-                transaction = Transaction(self.store, self._journal, connection, state)
-                result = work(transaction)
-                attempt.is_committing = True
-            return result
+            yield begun
         except BaseException:
-            if transaction is not None and transaction.is_dirty:
-                # What was decided may not have been recorded: read it again.
+            if any(transaction.is_dirty for transaction in begun):
                 self._state = None
             raise
+
+
+class _OvertakenError(Exception):
+    """Somebody else has written to the study since a decision was begun."""
 
 
 class _Attempt:

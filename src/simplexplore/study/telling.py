@@ -39,7 +39,7 @@ def tell(replica: Replica, rewards: Sequence[Reward], places: Sequence[Place]) -
         stopped = transaction.state.answer is not None
         return [replace(one, stopped=stopped) for one in told]
 
-    return replica.transact(work, idempotent=telling.is_idempotent)
+    return replica.transact(work, idempotent=telling.is_idempotent, events=len(rewards))
 
 
 class Telling:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
 
 from sqlalchemy.engine import Connection
 
@@ -24,8 +26,20 @@ SNAPSHOT_EVERY = 4_000
 HISTORY_STEP = 0.02
 
 
+class _Decided(NamedTuple):
+    """What is to be written."""
+
+    events: Sequence[Event]
+    head: dict[str, Any]
+    point: HistoryPoint | None
+    snapshot: bytes | None
+
+
 class Transaction:
     """What a decision sees and writes.
+
+    Decisions that take long are taken before others are kept waiting, without a connection: they
+    hold if nobody has recorded anything when they are written.
 
     Attributes
     ----------
@@ -36,19 +50,25 @@ class Transaction:
     """
 
     def __init__(
-        self, store: Store, journal: Journal, connection: Connection, state: State
+        self, store: Store, journal: Journal, connection: Connection | None, state: State
     ) -> None:
         self._store, self._journal, self._connection = store, journal, connection
         self.state = state
         self.is_dirty = False
+        self._decided: _Decided | None = None
 
     def events_of_pulls(self, numbers: Sequence[int]) -> list[Event]:
         """What was recorded about pulls."""
-        return self._journal.of_pulls(self._connection, numbers)
+        with self._connected() as connection:
+            return self._journal.of_pulls(connection, numbers)
 
     def events_under_keys(self, keys: Sequence[str]) -> list[Event]:
         """What was recorded under keys."""
-        return self._journal.under_keys(self._connection, keys)
+        with self._connected() as connection:
+            return self._journal.under_keys(connection, keys)
+
+    def _connected(self) -> AbstractContextManager[Connection]:
+        return self._store.reading() if self._connection is None else nullcontext(self._connection)
 
     def earlier(self, wanted: Event) -> Event | None:
         """The event that was recorded when the request of this key was made before, if it was."""
@@ -61,8 +81,9 @@ class Transaction:
         return found[0]
 
     def record(self, proposed: Sequence[Event], now: float) -> list[Event]:
-        """Decide and write; returns the events as they were recorded."""
-        state, store, study = self.state, self._store, self._journal.study
+        """Decide, once in a transaction; returns the events as they will be written."""
+        assert self._decided is None
+        state = self.state
         seq, rewards = state.seq, state.rewards
         self.is_dirty = True
         with self._journal.explained():
@@ -70,29 +91,36 @@ class Transaction:
         point = None
         if state.engine.is_warm and _is_due(rewards, state.rewards, recorded):
             point = self._point(now)
-        store.append(
-            self._connection,
-            study,
-            recorded,
-            {
-                "head": state.seq,
-                "changed": now,
-                "state": state.name,
-                "delta": state.engine.plan.delta,
-                "asked": state.asked,
-                "rewards": state.rewards,
-                "pending": len(state.pending),
-                "answer": None if state.answer is None else json.dumps(state.answer),
-                "progress": _progress(state, point),
-                "checksum": state.checksum,
-            },
-        )
-        if point is not None:
-            store.add_point(self._connection, study, point)
-        if state.seq // SNAPSHOT_EVERY > seq // SNAPSHOT_EVERY:
-            code = snapshot_code(state)
-            store.save_snapshot(self._connection, study, code, state.seq, state.snapshot())
+        head = {
+            "head": state.seq,
+            "changed": now,
+            "state": state.name,
+            "delta": state.engine.plan.delta,
+            "asked": state.asked,
+            "rewards": state.rewards,
+            "pending": len(state.pending),
+            "answer": None if state.answer is None else json.dumps(state.answer),
+            "progress": _progress(state, point),
+            "checksum": state.checksum,
+        }
+        is_due = state.seq // SNAPSHOT_EVERY > seq // SNAPSHOT_EVERY
+        self._decided = _Decided(recorded, head, point, state.snapshot() if is_due else None)
         return recorded
+
+    def write(self, connection: Connection) -> None:
+        """Write what was decided, if anything was."""
+        if self._decided is None:
+            return
+        store, study = self._store, self._journal.study
+        events, head, point, snapshot = self._decided
+        if self._connection is None:  # others may have changed their studies in the meantime
+            head["changed"] = max(head["changed"], float(store.clock()))
+        store.append(connection, study, events, head)
+        if point is not None:
+            store.add_point(connection, study, point)
+        if snapshot is not None:
+            code = snapshot_code(self.state)
+            store.save_snapshot(connection, study, code, self.state.seq, snapshot)
 
     def _point(self, now: float) -> HistoryPoint:
         state = self.state

@@ -19,10 +19,15 @@ const list = (shown, total) => table(
   ["Study", "State", "Evidence", "Rewards", "Pending", "Allowed error", "Last change"],
   shown.map((one) => [
     el("a", { id: `study-${one.name}`, href: studyPage(one.name) }, one.name),
-    el("span", { class: `state ${one.state}` }, one.state),
-    pictured(percent(one.progress), ...bar(one.progress ?? 0)),
-    number(one.rewards), number(one.pending), number(one.delta), whole(time(one.changed)),
+    ...("trouble" in one ? damaged(one) : [
+      el("span", { class: `state ${one.state}` }, one.state),
+      pictured(percent(one.progress), ...bar(one.progress ?? 0)),
+      number(one.rewards), number(one.pending), number(one.delta), whole(time(one.changed))]),
   ]), [3, 4, 5]);
+
+// Its numbers may not be right: what is wrong stands in their place.
+const damaged = (one) => [el("span", { class: "state damaged" }, "damaged"),
+  one.trouble.replace(/^damaged: /, ""), null, null, null, null];
 
 // Reads studies into a map. Those that change move to the front: pages are read until one holds
 // nothing new, or to the end if the last time was interrupted.
