@@ -575,8 +575,8 @@ MUTANTS = {
         ),
         Mutant(
             "kernels/gaussian.py",
-            "level = setting.log_union + math.log(7.0)",
-            "level = setting.log_union",
+            "penalty = math.log(7.0)",
+            "penalty = 0.0",
             "tests/test_thresholds.py",
         ),
         Mutant(
@@ -587,14 +587,14 @@ MUTANTS = {
         ),
         Mutant(
             "kernels/exponential.py",
-            "level += regret_of_mixture(setting.family, run.n[a], run.mean[a])",
-            "level += 0.0",
+            "price += regret_of_mixture(setting.family, run.n[a], run.mean[a])",
+            "price += 0.0",
             "tests/test_thresholds.py -k table_for_bernoulli",
         ),
         Mutant(
             "kernels/exponential.py",
-            "return statistic * weight >= level",
-            "return statistic >= level",
+            "return statistic * weight - price",
+            "return statistic - price",
             "tests/test_thresholds.py -k within_a_domain",
         ),
         Mutant(
@@ -610,10 +610,102 @@ MUTANTS = {
             "tests/test_thresholds.py -k 'proven_rules or table_on'",
         ),
         Mutant(
-            "kernels/episode.py",
+            "kernels/thresholds.py",
             "if not setting.slots.reached(setting, table, run, edge, run.value[edge - first]):",
             "if False:",
             "tests/test_thresholds.py -k every_edge",
+        ),
+    ],
+    "tilt": [
+        Mutant(
+            "kernels/tilt.py",
+            "drift = s * (run.mean[arm] - lam) - 0.5 * slope * slope",
+            "drift = s * (run.mean[arm] - lam) - 0.4 * slope * slope",
+            "tests/test_tilt.py -k ground_truth",
+        ),
+        Mutant(
+            "kernels/tilt.py",
+            "return bet - n * math.log1p(slope * lam), -n * u, n * u * u",
+            "return bet - n * math.log1p(slope * lam), -n * u, 0.0",
+            "tests/test_tilt.py",
+        ),
+        Mutant(
+            "kernels/tilt.py",
+            "bound -= loss_of_arm(setting, table, run, memory, edge, i, gamma)",
+            "pass",
+            "tests/test_tilt.py -k certificate",
+        ),
+        Mutant(
+            "kernels/tilt.py",
+            "bound += gamma * off - _ROUNDING * gamma * beyond",
+            "pass",
+            "tests/test_tilt.py",
+        ),
+        Mutant(
+            "kernels/tilt.py",
+            "return max(value - TILTS_PAY, conjugate)",
+            "return max(value, conjugate)",
+            "tests/test_tilt.py",
+        ),
+        Mutant(
+            "kernels/tilt.py",
+            "if is_out_of_reach(setting, table, edge):",
+            "if False:",
+            "tests/test_tilt.py -k reach",
+        ),
+        Mutant(
+            "kernels/search.py",
+            "sign = 1.0 if row == 0 else -1.0",
+            "sign = 1.0",
+            "tests/test_search.py -k definition",
+        ),
+        Mutant(
+            "kernels/search.py",
+            "return setting.log_policy + more + math.log(float(count))",
+            "return setting.log_policy + more",
+            "tests/test_search.py -k definition",
+        ),
+        Mutant(
+            "kernels/search.py",
+            "if not is_beaten(setting, table, run, memory, following, more, least):",
+            "if False:",
+            "tests/test_search.py -k definition",
+        ),
+        Mutant(
+            "kernels/search.py",
+            "if memory.looks[BEST, edge] >= high:",
+            "if memory.looks[BEST, edge] >= setting.log_policy:",
+            "tests/test_search.py -k definition",
+        ),
+        Mutant(
+            "kernels/search.py",
+            "looks[row + BEST, edge] = max(looks[row + BEST, edge], value)",
+            "looks[row + BEST, edge] = value",
+            "tests/test_search.py -k ruled_out_once",
+        ),
+        Mutant(
+            "exploration/arrays.py",
+            "level = sure + np.log(polytope.dimension)",
+            "level = sure",
+            "tests/test_search.py -k pairs",
+        ),
+        Mutant(
+            "geometry/circuits.py",
+            "whole = (v != 0).all(axis=1)",
+            "whole = (v > 0).any(axis=1)",
+            "tests/test_circuits.py",
+        ),
+        Mutant(
+            "exploration/moment.py",
+            "return max(0.0, -float(found.fun or 0.0)) if found.success else math.inf",
+            "return max(0.0, -0.9 * float(found.fun or 0.0)) if found.success else math.inf",
+            "tests/test_moment.py -k regret_bound",
+        ),
+        Mutant(
+            "exploration/engine.py",
+            "return 2 * count_directions(self.polytope.form)",
+            "return count_directions(self.polytope.form)",
+            "tests/test_moment.py",
         ),
     ],
     "journal fold": [

@@ -143,3 +143,10 @@ def test_a_lonely_reward_says_next_to_nothing():
     moment = moment_of(engine)
     assert moment.confidence < 0.5
     assert moment.regret_bound > 1 or math.isinf(moment.regret_bound)
+
+
+def test_gains_pay_for_both_orientations_of_every_direction():
+    engine = told(PROBLEMS["caps"], 20)
+    assert engine._gain_union == 4 * 3
+    engine = told(PROBLEMS["epsilon"], 20)
+    assert engine._gain_union == engine.table.answers.signed_union

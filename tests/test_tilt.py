@@ -182,3 +182,8 @@ def test_conjugate_mixtures_help_where_evidence_is_overwhelming():
     # Between two tilts of the grid up to a twentieth of the evidence is lost.
     one = Comparison(Gaussian(1.0), [1, -1], [4000, 4000], [1.6, 0.0])
     assert one.certified()[0] + 10 < one.evidence() < one.statistic
+
+
+def test_the_share_of_tilts_is_paid():
+    one = Comparison(Gaussian(1.0), [1, -1], [400, 400], [0.3, 0.0])
+    assert one.evidence() == pytest.approx(one.certified()[0] - math.log(1 / 0.95), abs=1e-9)
