@@ -499,7 +499,7 @@ def test_samples_to_go_is_about_right(sqlite_url):
     assert guess / 5 < study.answer["rewards"] < guess * 5
 
 
-def test_samples_to_go_of_the_default_rule(sqlite_url):
+def test_samples_to_go_of_the_default_rule(sqlite_url, monkeypatch):
     """The expected number at the means seen, less the share that there is evidence for."""
     study = drive(make(sqlite_url, sampler="top-two", threshold="tilt", delta=1e-9), 200)
     status = study.status()
@@ -508,7 +508,9 @@ def test_samples_to_go_of_the_default_rule(sqlite_url):
     assert status["to_go"] == math.ceil((1 - status["progress"]) * expected)
     low, high = status["to_go_range"]
     assert 0 <= low < status["to_go"] < high
-    assert study.status() == status
+    with monkeypatch.context() as patch:  # the same means are not planned for twice
+        patch.setattr("simplexplore.study.status.lower_bound", None)
+        assert study.status() | {"now": 0} == status | {"now": 0}
     guess = status["to_go"] + 200
     drive(study, 10_000, seed=5)
     assert guess / 3 < study.answer["rewards"] < guess * 3
