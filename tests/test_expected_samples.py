@@ -83,6 +83,14 @@ def test_units_change_nothing():
     assert sx.expected_samples(coin) == pytest.approx(sx.expected_samples(score), rel=1e-9)
 
 
+def test_more_directions_than_a_word_can_count():
+    rng = np.random.default_rng(5)
+    rows = rng.integers(0, 100, (10, 300)) / 100
+    problem = sx.Problem(300, (rows, rows.mean(axis=1) * 1.05))
+    bound = sx.lower_bound(problem, rng.normal(size=300), delta=0.1)
+    assert bound.samples < sx.expected_samples(bound) < 100 * bound.samples
+
+
 def test_many_edges():
     means = np.linspace(0.0, 1.0, 300)
     bound = sx.lower_bound(sx.Problem(300), means, delta=0.1)

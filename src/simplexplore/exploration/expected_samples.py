@@ -17,7 +17,7 @@ import numpy.typing as npt
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.information import Information
 from simplexplore.bound.result import Bound
-from simplexplore.errors import NotConvergedError
+from simplexplore.errors import NotConvergedError, TooLargeError
 from simplexplore.geometry.edges import Edges
 from simplexplore.kernels.records import POLICIES
 from simplexplore.kernels.tracking import FORGETTING
@@ -65,8 +65,8 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     -------
     float or None
         Infinite if optimal policies tie, 0 if only one is feasible. None where there is no
-        estimate: with epsilon > 0, or if floats cannot hold it. Bounded rewards are taken to be
-        at the two ends of their range.
+        estimate: with epsilon > 0, or if floats or memory cannot hold it. Bounded rewards are
+        taken to be at the two ends of their range.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     try:
         with np.errstate(all="ignore"):
             return _expected(_RunWithoutLuck(bound, scenario), bound.delta)
-    except NotConvergedError:
+    except (NotConvergedError, TooLargeError):
         return None
 
 
@@ -112,8 +112,8 @@ def _crossing(times: list[float], margin: Array) -> float:
     if not (margin >= 0).any():
         raise NotConvergedError("the evidence does not grow: floats are too coarse.")
     k = int(np.argmax(margin >= 0))
-    if k == 0:
-        return times[0]
+    if k == 0 or margin[k - 1] == -math.inf:
+        return times[k]
     share = -margin[k - 1] / (margin[k] - margin[k - 1])
     return float(times[k - 1] + share * (times[k] - times[k - 1]))
 
