@@ -35,6 +35,9 @@ Indices = npt.NDArray[np.int64]
 STEP = 1.2
 MOST_STEPS = 400
 
+# Rounds for shares of pulls that need not be exact.
+MOST_ROUNDS_OF_EM = 300
+
 # Draws of the arms' luck, each with its opposite; always the same.
 DRAWS = 64
 
@@ -140,7 +143,7 @@ class _RunWithoutLuck:
         self.own = Information(edges, gaps, bound.means, problem.rewards)
         self.closest = self.own.closest(self.allocation)
         self.edges = len(edges)
-        self._hard, self._rarest = self._hardest()
+        self.hard, self._rarest = self._hardest()
         self._search = None
         if self._rule == POLICIES and self.edges <= MOST_NEIGHBOURS:
             table.explore(limit=max(MOST_POLICIES, table.polytope.dimension + 1))
@@ -170,7 +173,7 @@ class _RunWithoutLuck:
             return np.asarray(t * ((1 - share) * w + share * self.inside))
         # The challenger has the least evidence plus a price on rare arms: edges whose rarest arm
         # is rare end with more evidence than others, and evidence grows with that arm's count.
-        rarest = self._rarest[self._hard]
+        rarest = self._rarest[self.hard]
         rare = np.maximum(t * w[rarest], 1.0)
         more = np.ones(size)
         np.maximum.at(more, rarest, 1 + PRICE * np.log(rare.max() / rare) * self.time / t)
@@ -297,13 +300,20 @@ def _with_luck(
 
 
 def _multipliers(run: _RunWithoutLuck) -> Array:
-    """Shares of the pulls that edges get: with them every arm in use informs equally."""
-    from scipy.optimize import nnls
+    """Shares of the pulls that edges get in the optimal allocation.
 
+    An edge that binds would share its pulls like `part`; the allocation is a mixture of these.
+    Which one is found by the EM algorithm.
+    """
     w = run.allocation
-    used = np.flatnonzero(w > 0)
+    hard = np.flatnonzero(run.hard)
     gradient = np.zeros((run.edges, run.size))
     np.add.at(gradient, (np.arange(run.edges)[:, None], run.own.index), run.closest.gradient)
-    root = np.sqrt(w[used])
-    share, _ = nnls(run.time * gradient[:, used].T * root[:, None], root)
-    return share / share.sum() if share.sum() > 0 else np.full(run.edges, 1.0 / run.edges)
+    part = w * gradient[hard] / run.closest.value[hard, None]
+    share = np.full(len(hard), 1.0 / len(hard))
+    used = w > 0
+    for _ in range(MOST_ROUNDS_OF_EM):
+        share *= part[:, used] @ (w[used] / (share @ part[:, used]))
+    found = np.zeros(run.edges)
+    found[hard] = share / share.sum()
+    return found
