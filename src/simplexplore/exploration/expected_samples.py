@@ -1,8 +1,8 @@
 """How many samples to expect: the mean of `top-two` with `tilt`, without simulating it.
 
 A run without luck comes first: the counts that the sampler would have after t samples if rewards
-were their means, and the time when the stopping rule is content with them. In the end-of-time
-scenario luck changes that time, see `_with_luck`. No constant here is fitted to any instance;
+were their means, and the time when the stopping rule is content with them. Luck changes that
+time, see `_with_luck`. No constant here is fitted to any instance;
 benchmarks/expected_samples.md compares with simulations.
 """
 
@@ -34,6 +34,9 @@ Indices = npt.NDArray[np.int64]
 # Times at which evidence is computed differ by this factor; between them it is interpolated.
 STEP = 1.2
 MOST_STEPS = 400
+
+# So much longer than a run without luck the anytime ones are followed.
+MORE_STEPS = 6
 
 # Rounds for shares of pulls that need not be exact.
 MOST_ROUNDS_OF_EM = 300
@@ -93,6 +96,7 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
 
 def _expected(run: _RunWithoutLuck, delta: float) -> float:
     times, statistics, evidence = [], [], []
+    late = MORE_STEPS
     t = max(-math.log(delta), 0.1) * run.time / 4  # too early for the rule
     for _ in range(MOST_STEPS):
         statistic, log = run.evidence(t)
@@ -100,21 +104,19 @@ def _expected(run: _RunWithoutLuck, delta: float) -> float:
         statistics.append(statistic)
         evidence.append(log)
         if run.margin(log) >= 0:
+            late -= 1
+        if late < 0 or (late == MORE_STEPS - 1 and not run.is_anytime):
             break
         t *= STEP
-    path = np.array(evidence)
-    if not run.is_anytime:
-        path = _with_luck(run, times, statistics, path)  # (times, draws, edges)
-    margins = run.margin(path).reshape(len(times), -1)
+    path = _with_luck(run, times, statistics, np.array(evidence))  # (times, draws, edges)
+    margins = run.margin(path)
     stops = [_crossing(times, margin) for margin in margins.T]
     return max(float(np.mean(stops)), float(len(run.arms)))
 
 
 def _crossing(times: list[float], margin: Array) -> float:
     """When a margin is first nonnegative, by a line between the times before and after."""
-    if not (margin >= 0).any():
-        raise NotConvergedError("the evidence does not grow: floats are too coarse.")
-    k = int(np.argmax(margin >= 0))
+    k = int(np.argmax(margin >= 0)) if (margin >= 0).any() else len(times) - 1
     if k == 0 or margin[k - 1] == -math.inf:
         return times[k]
     share = -margin[k - 1] / (margin[k] - margin[k - 1])
@@ -275,28 +277,46 @@ def _shared(t: float, w: Array, least: Array) -> Array:
 def _with_luck(
     run: _RunWithoutLuck, times: list[float], statistics: list[Array], evidence: Array
 ) -> Array:
-    """Evidence (times, draws, edges) with the luck that edges have in the end-of-time scenario.
+    """Evidence (times, draws, lines) with the luck of each draw.
 
-    The square root of twice a statistic is normal with deviation 1. The sampler pulls the edge
-    with the least evidence: an unlucky edge is pulled until it has caught up, a lucky one waits,
-    so all but one are ahead by the size of their luck. The one that is not is pulled now; it is
-    each edge with the share of pulls that the edge gets, its multiplier in the optimal allocation.
+    The square root of twice a statistic is normal with deviation 1, luck.
+
+    End-of-time: the sampler pulls the edge with the least evidence. An unlucky edge is pulled
+    until it has caught up, a lucky one waits, so all but one are ahead by the size of their luck.
+    The one that is not is pulled now; it is each edge with the share of pulls that it gets in the
+    optimal allocation.
+
+    Anytime: the allocation follows the means, with a memory. Luck that lasts is made up for; what
+    remains is how means differ from their average over that memory, of which the variance is
+    1 / (2 FORGETTING - 1) of the luck's, and only differences between edges matter. Luck changes
+    with time (times t and t' have correlation sqrt(t / t')), and evidence counts for good.
     """
-    own = run.own
+    own, share = run.own, _multipliers(run)
     rng = np.random.default_rng(0)
-    draws = rng.standard_normal((DRAWS, run.size))
-    draws = np.vstack([draws, -draws])
+    draws = _draws(rng, run.size)
     place = (rng.permutation(len(draws)) + 0.5) / len(draws)
-    pulled = np.searchsorted(np.cumsum(_multipliers(run))[:-1], place)
+    pulled = np.searchsorted(np.cumsum(share)[:-1], place)
     variance = own.rewards.variance(own.mu, own.sigma)
     lucky = np.repeat(evidence[:, None, :], len(draws), axis=1)
     for k, t in enumerate(times):
         part = own.v * np.sqrt(variance / np.where(own.used, run.counts(t)[own.index], 1.0))
         part /= np.sqrt((part * part).sum(axis=1, keepdims=True))
-        luck = np.abs((draws[:, own.index] * part).sum(axis=-1))
-        luck[np.arange(len(draws)), pulled] = 0.0
-        lucky[k, :, : run.edges] += np.sqrt(2 * statistics[k]) * luck + 0.5 * luck * luck
-    return lucky
+        luck = (draws[:, own.index] * part).sum(axis=-1)
+        if run.is_anytime:
+            luck = (luck - (luck @ share)[:, None]) / math.sqrt(2 * FORGETTING - 1)
+            draws = math.sqrt(1 / STEP) * draws + math.sqrt(1 - 1 / STEP) * _draws(rng, run.size)
+        else:
+            luck = np.abs(luck)
+            luck[np.arange(len(draws)), pulled] = 0.0
+        root = np.sqrt(2 * statistics[k])
+        lucky[k, :, : run.edges] += 0.5 * (np.maximum(root + luck, 0.0) ** 2 - root * root)
+    return np.maximum.accumulate(lucky, axis=0)
+
+
+def _draws(rng: np.random.Generator, size: int) -> Array:
+    """Standard normal numbers, each with its opposite."""
+    half = rng.standard_normal((DRAWS, size))
+    return np.vstack([half, -half])
 
 
 def _multipliers(run: _RunWithoutLuck) -> Array:
@@ -311,7 +331,7 @@ def _multipliers(run: _RunWithoutLuck) -> Array:
     np.add.at(gradient, (np.arange(run.edges)[:, None], run.own.index), run.closest.gradient)
     part = w * gradient[hard] / run.closest.value[hard, None]
     share = np.full(len(hard), 1.0 / len(hard))
-    used = w > 0
+    used = part.any(axis=0)
     for _ in range(MOST_ROUNDS_OF_EM):
         share *= part[:, used] @ (w[used] / (share @ part[:, used]))
     found = np.zeros(run.edges)
