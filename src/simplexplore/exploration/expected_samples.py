@@ -96,7 +96,7 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
 
 def _expected(run: _RunWithoutLuck, delta: float) -> float:
     times, statistics, evidence = [], [], []
-    late = MORE_STEPS
+    more = MORE_STEPS if run.is_anytime else 0
     t = max(-math.log(delta), 0.1) * run.time / 4  # too early for the rule
     for _ in range(MOST_STEPS):
         statistic, log = run.evidence(t)
@@ -104,10 +104,12 @@ def _expected(run: _RunWithoutLuck, delta: float) -> float:
         statistics.append(statistic)
         evidence.append(log)
         if run.margin(log) >= 0:
-            late -= 1
-        if late < 0 or (late == MORE_STEPS - 1 and not run.is_anytime):
-            break
+            if not more:
+                break
+            more -= 1
         t *= STEP
+    else:
+        raise NotConvergedError("the evidence does not grow: floats are too coarse.")
     path = _with_luck(run, times, statistics, np.array(evidence))  # (times, draws, edges)
     margins = run.margin(path)
     stops = [_crossing(times, margin) for margin in margins.T]
@@ -116,7 +118,9 @@ def _expected(run: _RunWithoutLuck, delta: float) -> float:
 
 def _crossing(times: list[float], margin: Array) -> float:
     """When a margin is first nonnegative, by a line between the times before and after."""
-    k = int(np.argmax(margin >= 0)) if (margin >= 0).any() else len(times) - 1
+    if not (margin >= 0).any():
+        return times[-1]
+    k = int(np.argmax(margin >= 0))
     if k == 0 or margin[k - 1] == -math.inf:
         return times[k]
     share = -margin[k - 1] / (margin[k] - margin[k - 1])
@@ -211,17 +215,21 @@ class _Search:
         self._vertices = len(table.vertices)
         every = _joined([table.edges(number) for number in range(self._vertices)])
         degree = [len(table.edges(number)) for number in range(self._vertices)]
-        gaps = -(every.value * means[every.index]).sum(axis=1)
-        gaps[: degree[0]] = table.edges(0).gaps(means)
+        gaps = np.concatenate([table.edges(n).gaps(means) for n in range(self._vertices)])
         sign = np.where(gaps < 0, -1.0, 1.0)
         every = replace(every, value=sign[:, None] * every.value)
         place: dict[bytes, int] = {}
         dense = np.round(every.dense(len(means)), 9) + 0.0  # -0.0 is 0.0
-        self._line = np.array([place.setdefault(row.tobytes(), len(place)) for row in dense])
-        _, first = np.unique(self._line, return_index=True)
-        self.lines, self.gaps = _some(every, first), np.abs(gaps[first])
-        self._improves = gaps < 0
+        # Ties between policies that are not the best say nothing; they stand on line 0.
         self._tied = gaps == 0
+        self._line = np.zeros(len(gaps), dtype=np.int64)
+        apart = np.flatnonzero(~self._tied)
+        self._line[apart] = [place.setdefault(dense[e].tobytes(), len(place)) for e in apart]
+        _, first = np.unique(self._line[apart], return_index=True)
+        chosen = apart[first]
+        self.lines = replace(every, index=every.index[chosen], value=every.value[chosen])
+        self.gaps = np.abs(gaps[chosen])
+        self._improves = gaps < 0
         self._start = np.repeat(np.arange(self._vertices), degree)
         self._following = table.arrays().following[: len(gaps)]
         self._first = np.cumsum([0, *degree[:-1]])
@@ -254,10 +262,6 @@ def _joined(parts: list[Edges]) -> Edges:
     index = [np.pad(p.index, m, "edge") for p, m in zip(parts, missing, strict=True)]
     value = [np.pad(p.value, m) for p, m in zip(parts, missing, strict=True)]
     return Edges(np.vstack(index), np.vstack(value), parts[0].exact)
-
-
-def _some(edges: Edges, chosen: Indices) -> Edges:
-    return replace(edges, index=edges.index[chosen], value=edges.value[chosen])
 
 
 def _shared(t: float, w: Array, least: Array) -> Array:
