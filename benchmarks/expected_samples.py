@@ -12,7 +12,7 @@ import simplexplore as sx
 
 DELTAS = (0.3, 0.1, 0.01, 0.001, 1e-4, 1e-6)
 SCENARIOS = ("end-of-time", "anytime")
-SEED = 20261117
+SEED = 20261118
 OUT = Path(__file__).with_suffix(".md")
 
 INTRODUCTION = """# Expected samples

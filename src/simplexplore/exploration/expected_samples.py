@@ -291,9 +291,9 @@ def _with_luck(
     optimal allocation.
 
     Anytime: the allocation follows the means, with a memory. Luck that lasts is made up for; what
-    remains is how means differ from their average over that memory, of which the variance is
-    1 / (2 FORGETTING - 1) of the luck's, and only differences between edges matter. Luck changes
-    with time (times t and t' have correlation sqrt(t / t')), and evidence counts for good.
+    remains is how means differ from their average over that memory. Its variance is that of luck
+    over 2 FORGETTING - 1, its correlation at times t < t' is (t / t')^(FORGETTING - 1/2), and only
+    differences between edges matter. Evidence counts for good.
     """
     own, share = run.own, _multipliers(run)
     rng = np.random.default_rng(0)
@@ -301,6 +301,7 @@ def _with_luck(
     place = (rng.permutation(len(draws)) + 0.5) / len(draws)
     pulled = np.searchsorted(np.cumsum(share)[:-1], place)
     variance = own.rewards.variance(own.mu, own.sigma)
+    kept = STEP ** (0.5 - FORGETTING)
     lucky = np.repeat(evidence[:, None, :], len(draws), axis=1)
     for k, t in enumerate(times):
         part = own.v * np.sqrt(variance / np.where(own.used, run.counts(t)[own.index], 1.0))
@@ -308,7 +309,7 @@ def _with_luck(
         luck = (draws[:, own.index] * part).sum(axis=-1)
         if run.is_anytime:
             luck = (luck - (luck @ share)[:, None]) / math.sqrt(2 * FORGETTING - 1)
-            draws = math.sqrt(1 / STEP) * draws + math.sqrt(1 - 1 / STEP) * _draws(rng, run.size)
+            draws = kept * draws + math.sqrt(1 - kept * kept) * _draws(rng, run.size)
         else:
             luck = np.abs(luck)
             luck[np.arange(len(draws)), pulled] = 0.0
