@@ -40,4 +40,5 @@ SCENARIO_KEYS = {
     "relative_gap",
     "closest_alternative",
     "binding_edges",
+    "expected_samples",
 }

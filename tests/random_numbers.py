@@ -21,6 +21,18 @@ def fill_normal(state, out):
 
 
 @njit
+def fill_beta(state, mean, deviation, out):
+    for i in range(out.size):
+        out[i] = rng.beta(state, mean, deviation)
+
+
+@njit
+def fill_log_gamma(state, shape, out):
+    for i in range(out.size):
+        out[i] = rng.log_gamma(state, shape)
+
+
+@njit
 def fill_poisson(state, mean, out):
     for i in range(out.size):
         out[i] = rng.poisson(state, mean)

@@ -11,7 +11,13 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from random_numbers import fill_normal, fill_poisson, fill_uniform
+from random_numbers import (
+    fill_beta,
+    fill_log_gamma,
+    fill_normal,
+    fill_poisson,
+    fill_uniform,
+)
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels import (
     pipeline,  # noqa: F401  (lets compiled code call kernels)
@@ -141,6 +147,56 @@ def test_poisson_law(mean):
     law = np.append(law, 1 - law.sum())
     assert stats.chisquare(seen, out.size * law).pvalue > RARE
     assert abs(out.mean() - mean) < 5 * math.sqrt(mean / out.size)
+
+
+@pytest.mark.parametrize("shape", [0.003, 0.4, 0.9999, 1.0, 1.7, 30.0, 1e8])
+def test_gamma_law(shape):
+    out = np.zeros(200_000)
+    fill_log_gamma(state_of(8), shape, out)
+    assert stats.kstest(out, stats.loggamma(shape).cdf).pvalue > RARE
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation"),
+    [
+        (0.5, 0.05),
+        (0.5, 0.288),
+        (0.9, 0.29),
+        (0.02, 0.1),
+        (0.001, 0.0005),
+        (0.56, 0.0494),
+        (0.3, 0.45),
+    ],
+)
+def test_beta_law(mean, deviation):
+    out = np.zeros(200_000)
+    fill_beta(state_of(9), mean, deviation, out)
+    assert out.min() >= 0
+    assert out.max() <= 1
+    both = mean * (1 - mean) / deviation**2 - 1
+    law = stats.beta(mean * both, (1 - mean) * both)
+    # Close to an end floats are coarse, and many a number is the end itself.
+    inside = (out > 1e-12) & (out < 1 - 1e-12)
+    low, high = law.cdf([1e-12, 1 - 1e-12])
+    assert abs(inside.mean() - (high - low)) <= 5 * math.sqrt(
+        (high - low) * (1 - high + low) / out.size
+    )
+    assert stats.kstest(out[inside], lambda x: (law.cdf(x) - low) / (high - low)).pvalue > RARE
+    for k in (1, 2, 3):
+        spread = law.moment(2 * k) - law.moment(k) ** 2
+        assert abs(np.mean(out**k) - law.moment(k)) < 5 * math.sqrt(spread / out.size)
+    assert law.std() == pytest.approx(deviation)
+
+
+@pytest.mark.parametrize("deviation", [0.05, 0.2, 0.45])
+def test_beta_is_the_same_uncompiled(deviation):
+    out = np.zeros(2000)
+    words, again = state_of(10), state_of(10)
+    fill_beta(words, 0.37, deviation, out)
+    with np.errstate(over="ignore"):
+        plain = [float(rng.beta(again, 0.37, deviation)) for _ in range(out.size)]
+    assert plain == out.tolist()
+    assert again.tolist() == words.tolist()
 
 
 def test_streams_differ_between_runs_and_purposes():

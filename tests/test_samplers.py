@@ -11,8 +11,9 @@ from engines import engine_for, follow
 from instances import AWKWARD, awkward, drawn, paper
 from simplexplore.bound.bound import lower_bound
 from simplexplore.errors import MeansError, ProblemError, SettingError
-from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import SCENARIOS, Problem
+from simplexplore.report.results_text import circumstances
 from simplexplore.samplers import SAMPLERS, find_sampler
 from simplexplore.simulation import simulate as runner
 
@@ -187,8 +188,64 @@ def test_bad_settings(options, message):
 
 def test_noise_is_gaussian():
     problem = Problem(2, rewards=Bernoulli(), means=[0.4, 0.6])
-    with pytest.raises(SettingError, match="noise is for gaussian rewards; bernoulli"):
+    with pytest.raises(SettingError, match="noise is for gaussian and bounded rewards; bernoulli"):
         sx.simulate(problem, sampler="uniform", noise=1.0)
+
+
+def scores(low=0.0, high=10.0):
+    """Four arms in [low, high], told in shares of that."""
+    means = low + (high - low) * np.array([0.56, 0.54, 0.52, 0.5])
+    return Problem(4, {"half": "a1 + a2 <= 0.5"}, Bounded(low, high), means=means)
+
+
+def deviations(problem):
+    """Beta laws of concentration 100."""
+    low, high = problem.rewards.range_of_means()
+    return np.sqrt((problem.means - low) * (high - problem.means) / 101)
+
+
+def test_noise_of_bounded_rewards():
+    """Rewards with Beta laws, in any units; much less to learn from those at the two ends."""
+    given = {"sampler": "top-two", "threshold": "tilt", "runs": 20, "seed": 3, "workers": 1}
+    problem, unit = scores(), scores(-1.0, 0.0)
+    beta = sx.simulate(problem, noise=deviations(problem), **given)
+    again = sx.simulate(unit, noise=deviations(unit), **given)
+    assert beta.stopping_times.mean() == pytest.approx(again.stopping_times.mean(), rel=0.02)
+    assert beta.correct.all()
+    assert beta.is_proven
+    assert beta.noise.tolist() == deviations(problem).tolist() == beta.summary()["noise"]
+    assert "bounded rewards (Beta laws), delta" in circumstances([beta])
+    # 120 times fewer samples than with the two ends were measured.
+    ends = sx.simulate(problem, **given | {"runs": 2})
+    assert ends.noise is None
+    assert ends.stopping_times.min() > 10 * beta.stopping_times.mean()
+
+
+def test_bounded_noise_depends_on_the_run_alone(monkeypatch):
+    problem = scores()
+    given = {"noise": 0.8, "sampler": "top-two", "threshold": "tilt", "seed": 4}
+    alone = sx.simulate(problem, runs=3, workers=1, **given)
+    many = sx.simulate(problem, runs=12, workers=3, **given)
+    assert many.pulls[:3].tolist() == alone.pulls.tolist()
+    capped = sx.simulate(problem, runs=2, workers=1, max_steps=60, **given)
+    monkeypatch.setattr("simplexplore.exploration.engine.is_switched_off", lambda: True)
+    plain = sx.simulate(problem, runs=2, workers=1, max_steps=60, **given)
+    assert plain.pulls.tolist() == capped.pulls.tolist()
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (6.0, r"noise 6 is too much for arm 'a1': rewards in \[0, 10\] with mean 5\.6"),
+        ([0.5, 0.5, 0.5, 5.0], "too much for arm 'a4'.*below 5, unless all are at the two ends"),
+        (1e-7, "too little for arm 'a1'"),
+        (0.0, "positive and finite"),
+        ([0.5, 0.5], "one for each of the 4 arms"),
+    ],
+)
+def test_impossible_noise_of_bounded_rewards(noise, message):
+    with pytest.raises(SettingError, match=message):
+        sx.simulate(scores(), sampler="top-two", noise=noise)
 
 
 def test_noise_is_what_rewards_are_drawn_with():

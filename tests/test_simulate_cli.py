@@ -85,6 +85,22 @@ def test_settings_reach_the_simulation():
     assert entry["scenario"] == "end-of-time"
 
 
+def test_noise(problem_file):
+    file = problem_file(
+        'arms = ["a", "b"]\nmeans = [4.0, 3.0]\n[rewards]\nfamily = "bounded"\nlow = 0\nhigh = 5\n'
+    )
+    (one,) = report(file, *QUICK, "--noise", "0.5")["results"]
+    assert one["noise"] == [0.5, 0.5]
+    problem = sx.Problem.from_file(file)
+    same = sx.simulate(problem, sampler="uniform", runs=20, noise=[0.5, 0.5])
+    assert one["stopping_time"]["mean"] == same.stopping_times.mean()
+    (each,) = report(file, *QUICK, "--noise", "0.5,1")["results"]
+    assert each["noise"] == [0.5, 1.0]
+    assert "noise 3 is too much for arm 'a'" in refuse(file, *QUICK, "--noise", "3")
+    assert "--noise '1,x': item 2" in refuse(file, *QUICK, "--noise", "1,x")
+    assert "one for each of the 2 arms" in refuse(file, *QUICK, "--noise", "1,1,1")
+
+
 def test_one_entry_per_scenario_and_sampler():
     told = report(MOVIES, "--sampler", "uniform, top-two", "--runs", 3, "--scenario", "both")
     pairs = [(entry["scenario"], entry["sampler"]) for entry in told["results"]]

@@ -16,6 +16,7 @@ from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
 from simplexplore.study.events import Event
 from simplexplore.study.state import State
+from simplexplore.study.status import TENTH, range_of_rest
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 from simplexplore.study.transaction import snapshot_code
@@ -499,6 +500,39 @@ def test_samples_to_go_is_about_right(sqlite_url):
     guess = study.status()["to_go"] + 300
     drive(study, 10_000, seed=5)
     assert guess / 5 < study.answer["rewards"] < guess * 5
+
+
+def test_samples_to_go_of_the_default_rule(sqlite_url, monkeypatch):
+    """The expected number at the means seen, less the share that there is evidence for."""
+    study = drive(make(sqlite_url, sampler="top-two", threshold="tilt", delta=1e-9), 200)
+    status = study.status()
+    means = [arm["mean"] for arm in status["arms"]]
+    expected = sx.expected_samples(sx.lower_bound(study.problem, means, 1e-9))
+    assert status["to_go"] == math.ceil((1 - status["progress"]) * expected)
+    low, high = status["to_go_range"]
+    assert 0 <= low < status["to_go"] < high
+    with monkeypatch.context() as patch:  # the same means are not planned for twice
+        patch.setattr("simplexplore.study.status.lower_bound", None)
+        assert study.status() | {"now": 0} == status | {"now": 0}
+    guess = status["to_go"] + 200
+    drive(study, 10_000, seed=5)
+    assert guess / 3 < study.answer["rewards"] < guess * 3
+    assert (study.status()["to_go"], study.status()["to_go_range"]) == (0, [0, 0])
+
+
+@pytest.mark.parametrize("statistic", [0.3, 1.0, 5.0, 8.9])
+def test_range_of_what_is_left(statistic):
+    """At its ends the statistic, with one chance in ten more or less luck, meets the threshold."""
+    threshold = 9.0
+    x, level = math.sqrt(2 * statistic), math.sqrt(2 * threshold)
+    left = threshold / statistic - 1
+    low, high = (left * share for share in range_of_rest(statistic, threshold))
+    assert x * math.sqrt(1 + low) + TENTH * math.sqrt(low) == pytest.approx(level)
+    if high < math.inf:
+        assert x * math.sqrt(1 + high) - TENTH * math.sqrt(high) == pytest.approx(level)
+    else:
+        assert x <= TENTH  # what was seen may be luck alone: there is no end
+    assert range_of_rest(0.0, threshold) == (0.0, math.inf)
 
 
 def test_list(url, clock):

@@ -54,6 +54,7 @@ from .errors import (
 from .errors import (
     UnknownStudyError as UnknownStudyError,
 )
+from .exploration.expected_samples import expected_samples as expected_samples
 from .exploration.explorer import Explorer as Explorer
 from .exploration.stopping import THRESHOLDS as THRESHOLDS
 from .problem import (

@@ -19,6 +19,7 @@ def bound(
     """Say what is best if the means were known, and how many samples it takes to find out."""
     from simplexplore.bound.bound import lower_bound
     from simplexplore.problem.problem import Problem
+    from simplexplore.report.bound_json import bound_to_dict
 
     given = None if means is None else parse_means(means)
     if plot is not None:
@@ -31,7 +32,7 @@ def bound(
     if plot is not None:
         plot_bound(result, plot)
     if as_json:
-        typer.echo(to_json(result.to_dict()))
+        typer.echo(to_json(bound_to_dict(result)))
         return
     from simplexplore.report.bound_table import print_bound
 

@@ -32,6 +32,7 @@ def demo(
 ) -> None:
     """Take a short tour: a small problem, its bound, a simulation of four samplers."""
     from simplexplore.bound.bound import lower_bound
+    from simplexplore.report.bound_json import bound_to_dict
     from simplexplore.report.bound_plot import plot_bound
     from simplexplore.report.results_plot import plot_results
 
@@ -53,7 +54,7 @@ def demo(
         report = {
             "problem": str(file),
             "picture": str(picture),
-            "bound": bound.to_dict(),
+            "bound": bound_to_dict(bound),
             "results_picture": str(comparison),
             "results": [r.summary() for r in results],
         }

@@ -58,7 +58,7 @@ Epsilon = Annotated[
 ]
 
 
-def parse_means(text: str) -> list[float]:
+def parse_means(text: str, option: str = "--means") -> list[float]:
     """Read comma-separated numbers.
 
     Examples
@@ -72,7 +72,7 @@ def parse_means(text: str) -> list[float]:
             numbers.append(float(part))
         except ValueError:
             raise MeansError(
-                f"--means {text!r}: item {i}, {part.strip()!r}, is not a number; write one number "
+                f"{option} {text!r}: item {i}, {part.strip()!r}, is not a number; write one number "
                 "per arm, separated by commas."
             ) from None
     return numbers

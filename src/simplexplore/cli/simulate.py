@@ -51,6 +51,15 @@ Tracking = Annotated[
         "of the sampler's own way.",
     ),
 ]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SD[,SD...]",
+        show_default=False,
+        help="Standard deviation of the rewards drawn, one for all arms or one each: gaussian "
+        "rewards that differ from what samplers are told, bounded ones with Beta laws.",
+    ),
+]
 MaxSteps = Annotated[
     int | None,
     typer.Option(
@@ -78,6 +87,7 @@ def simulate(
     epsilon: Epsilon = None,
     threshold: Threshold = defaults.THRESHOLD,
     tracking: Tracking = None,
+    noise: Noise = None,
     workers: Workers = None,
     max_steps: MaxSteps = None,
     out: Folder = None,
@@ -91,6 +101,7 @@ def simulate(
     from simplexplore.simulation.results_files import ResultsFolder
 
     given = None if means is None else parse_means(means)
+    drawn = None if noise is None else parse_means(noise, "--noise")
     names = parse_samplers(sampler)
     for name in names:
         find_sampler(name)
@@ -111,6 +122,7 @@ def simulate(
         seed=seed,
         threshold=threshold,
         tracking=tracking,
+        noise=drawn,
         workers=workers,
         max_steps=max_steps,
     )
@@ -183,6 +195,7 @@ def simulate_all(
     delta: float | None = None,
     threshold: str = defaults.THRESHOLD,
     tracking: str | None = None,
+    noise: list[float] | None = None,
     runs: int,
     seed: int = 0,
     workers: int | None = None,
@@ -221,6 +234,7 @@ def simulate_all(
                     plan,
                     runs=runs,
                     seed=seed,
+                    noise=noise,
                     workers=workers,
                     max_steps=max_steps,
                     progress=show,

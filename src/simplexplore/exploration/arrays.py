@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ def tilt_levels(
     if len(polytope.form.rows) == 1:
         level = sure + np.log(polytope.dimension)
         return PAIRS, level, level
-    union = np.log(count_directions(polytope.form))
+    union = math.log(count_directions(polytope.form))  # the number may be too large for numpy
     if polytope.dimension > MOST_DIMENSIONS:
         return EDGES, sure + union, sure + union
     return POLICIES, sure - np.log1p(-CROSSINGS), sure + union - np.log(CROSSINGS)

@@ -86,6 +86,10 @@ class VertexTable:
         """A vertex's policy."""
         return self.vertices[number].policy
 
+    def edges(self, number: int) -> Edges:
+        """A vertex's edges."""
+        return self._edges[number]
+
     def right_answers(self, means: Array) -> set[int]:
         """Numbers of the optimal vertices met so far; every tied one is right."""
         best = self.polytope.optimal_vertex(means)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def general_rows(form: StandardForm) -> tuple[Whole, npt.NDArray[np.bool_]]:
     found: dict[tuple[int, ...], bool] = {}
     for i in form.rows.tolist()[1:]:
         entries = [form.entry(i, a) for a in arms]
-        usual = max(entries, key=entries.count)
+        usual = Counter(entries).most_common(1)[0][0]
         if sum(x != usual for x in entries) <= 1:
             continue
         shifted = [x - entries[0] for x in entries]

@@ -12,7 +12,7 @@ import math
 
 from .kernel import inlined, kernel
 from .records import BERNOULLI, GAUSSIAN, POISSON, VERTEX, Run, Setting, Table, Vector
-from .rng import normal, poisson, uniform
+from .rng import beta, normal, poisson, uniform
 from .roots import RESOLUTION, is_closed, next_guess
 
 # Robbins' mixture for Gaussian rewards has this many samples' worth of variance.
@@ -29,6 +29,8 @@ _MARGIN = 1e-9
 def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
     """One reward."""
     if setting.family == BERNOULLI:
+        if noise < 1.0:  # no deviation on [0, 1] is so large: by default rewards are 0 or 1
+            return beta(run.rewards, mean, noise)
         return 1.0 if uniform(run.rewards) < mean else 0.0
     if setting.family == GAUSSIAN:
         return mean + noise * normal(run.rewards)

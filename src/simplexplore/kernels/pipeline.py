@@ -19,13 +19,13 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import ir as nodes
+from numba.core import typed_passes, untyped_passes
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
 from numba.core.registry import CPUDispatcher
-from numba.core.untyped_passes import RewriteSemanticConstants
 from numba.extending import typeof_impl
 
 from .kernel import options
@@ -111,6 +111,26 @@ class _KnownFields(FunctionPass):
         return changed
 
 
+# Passes for what no kernel has: closures, with blocks, literal types, array expressions. They find
+# nothing and take a sixth of numba's time.
+_IDLE = frozenset(
+    {
+        untyped_passes.FindLiterallyCalls,
+        untyped_passes.GenericRewrites,
+        untyped_passes.InlineClosureLikes,
+        untyped_passes.InlineInlinables,
+        untyped_passes.LiteralPropagationSubPipelinePass,
+        untyped_passes.LiteralUnroll,
+        untyped_passes.MakeFunctionToJitFunction,
+        untyped_passes.RewriteDynamicRaises,
+        untyped_passes.WithLifting,
+        typed_passes.DumpParforDiagnostics,
+        typed_passes.InlineOverloads,
+        typed_passes.NopythonRewrites,
+    }
+)
+
+
 class _PartCompiler(CompilerBase):
     library = _Part
 
@@ -121,7 +141,8 @@ class _PartCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(_KnownFields, RewriteSemanticConstants)
+        passes.passes = [one for one in passes.passes if one[0] not in _IDLE]
+        passes.add_pass_after(_KnownFields, untyped_passes.RewriteSemanticConstants)
         passes.finalize()
         return [passes]
 

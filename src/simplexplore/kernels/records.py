@@ -164,7 +164,7 @@ class Job(NamedTuple):
     """Simulated runs: what they need, and where their results go."""
 
     means: Vector  # (K,) true ones, in unit coordinates
-    noise: Vector  # (K,) standard deviations of the rewards drawn
+    noise: Vector  # (K,) standard deviations of the rewards drawn, in unit coordinates
     cap: int  # pulls after which a run is given up
     seeds: Streams  # (runs, 2, 4)
     progress: Indices  # (3,) the run at hand, whether it is under way, the vertex to start from

@@ -1,4 +1,4 @@
-"""Random numbers: xoshiro256++ (Blackman & Vigna) and a ziggurat for the normal law.
+"""Random numbers: xoshiro256++ (Blackman & Vigna), a ziggurat for the normal law, and others.
 
 Ours for speed, and so that a stream is the same on every platform and target. Streams are
 seeded from `numpy.random.SeedSequence` in Python.
@@ -97,3 +97,42 @@ def poisson(state: Words, mean: float) -> float:
             total += p
         count += k
     return count
+
+
+@kernel
+def log_gamma(state: Words, shape: float) -> float:
+    """The logarithm of a number with a gamma law (Marsaglia & Tsang 2000).
+
+    Shapes below 1 are raised by 1, and the logarithm of a uniform number over the shape makes up
+    for it: the number itself could be too small for a float.
+    """
+    raised = shape if shape >= 1.0 else shape + 1.0
+    d = raised - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    found = 0.0
+    while True:
+        x = normal(state)
+        v = 1.0 + c * x
+        if v <= 0.0:
+            continue
+        v = v * v * v
+        u = 1.0 - uniform(state)
+        y = x * x
+        if u < 1.0 - 0.0331 * y * y or math.log(u) < 0.5 * y + d * (1.0 - v + math.log(v)):
+            found = math.log(d) + math.log(v)
+            break
+    if shape < 1.0:
+        found += math.log(1.0 - uniform(state)) / shape
+    return found
+
+
+@kernel
+def beta(state: Words, mean: float, deviation: float) -> float:
+    """A number with a Beta law on [0, 1]; deviation^2 < mean (1 - mean)."""
+    both = mean * (1.0 - mean) / (deviation * deviation) - 1.0
+    up = log_gamma(state, mean * both)
+    down = log_gamma(state, (1.0 - mean) * both)
+    apart = down - up
+    if apart > 700.0:
+        return 0.0
+    return 1.0 / (1.0 + math.exp(apart))

@@ -181,16 +181,18 @@ def every_policy(
             following = table.following[edge]
             if following >= 0 and met[following] == 1:
                 continue
-            if following < 0 or not was_beaten(setting, table, memory, following, more):
-                if is_ruled_out(setting, table, run, memory, edge, 0, high, least, -1.0):
-                    continue
-                if following < 0:
-                    run.integers[MISSING_EDGE] = edge
-                    status = UNKNOWN_VERTEX
-                    break
-                if not is_beaten(setting, table, run, memory, following, more, least):
-                    status = GO_ON
-                    break
+            if is_ruled_out(setting, table, run, memory, edge, 0, high, least, -1.0):
+                continue
+            if following < 0:
+                run.integers[MISSING_EDGE] = edge
+                status = UNKNOWN_VERTEX
+                break
+            if not (
+                was_beaten(setting, table, memory, following, more)
+                or is_beaten(setting, table, run, memory, following, more, least)
+            ):
+                status = GO_ON
+                break
             if tail == MOST_POLICIES:
                 status = GO_ON
                 break

@@ -422,7 +422,7 @@ class Bounded(Bernoulli):
     valid for every distribution on that interval: among them the Bernoulli one has
     the largest moment generating function for its mean, so what bounds the
     deviations of a coin bounds theirs. Simulations draw the two end points, the
-    hardest case.
+    hardest case, or Beta laws if they are told a standard deviation.
 
     Examples
     --------

@@ -8,6 +8,7 @@ from simplexplore.bound.information import binary_kl
 from simplexplore.problem.spelling import count
 
 from .bound_text import (
+    expectation,
     hardest_first,
     headline,
     move,
@@ -50,6 +51,8 @@ def print_bound(bound: Bound, console: Console) -> None:
     console.print()
     console.print(f"{title(bound)} (earns {number(bound.value)})", style="bold")
     console.print(headline(bound), style="bold")
+    for sentence in expectation(bound):
+        console.print(sentence)
     if problem.names:
         print_limited(console, _constraints(bound), len(problem.names), "with more slack")
     if bound.edges and relaxed(bound) is None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from simplexplore.bound.information import Information, binary_kl
 from simplexplore.bound.result import RelaxedBound
+from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.problem.spelling import policy_in_words
 
 from .numbers import number, shorten
@@ -192,6 +193,16 @@ def _relaxed_headline(bound: Bound) -> str:
         f"About {samples} samples to find {good_enough} with confidence {1 - bound.delta:.10g} "
         f"({bound.problem.scenario}), at least {number(own.lower_bound)}."
     )
+
+
+def expectation(bound: Bound) -> list[str]:
+    """Say how many samples the program itself takes on average, where that can be estimated."""
+    expected = expected_samples(bound)
+    if expected is None or not 0 < expected < math.inf:
+        return []
+    about = number(float(f"{expected:.2g}"))
+    least = number(bound.samples)
+    return [f"Expect about {about} with top-two and tilt; nobody can do with fewer than {least}."]
 
 
 def relaxed(bound: Bound) -> RelaxedBound | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simplexplore.exploration.stopping import THRESHOLDS
+from simplexplore.problem.families import Bounded
 from simplexplore.problem.spelling import count
 
 from .numbers import number
@@ -50,13 +51,21 @@ def circumstances(results: Sequence[Results]) -> str:
     shown = number(runs[0]) if len(runs) == 1 else f"{number(runs[0])} to {number(runs[-1])}"
     return (
         f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
-        f"{problem.rewards.name} rewards{'' if first.noise is None else ' (noise not as told)'}, "
+        f"{problem.rewards.name} rewards{_drawn(first)}, "
         f"delta {plan.delta:g}, {f'epsilon {problem.epsilon:g}, ' if problem.epsilon else ''}"
         f"threshold {plan.threshold.name}, "
         f"{shown} {'run' if runs == [1] else 'runs'}"
         f"{' each' if len(results) > 1 else ''}, "
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds[:5]))}"
     )
+
+
+def _drawn(result: Results) -> str:
+    """How rewards were drawn, if not as the sampler was told."""
+    if result.noise is None:
+        return ""
+    bounded = isinstance(result.plan.problem.rewards, Bounded)
+    return " (Beta laws)" if bounded else " (noise not as told)"
 
 
 def standing(result: Results) -> str:

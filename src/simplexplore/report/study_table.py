@@ -72,9 +72,13 @@ def _between(low: float | None, high: float | None) -> str:
 def _to_go(status: Status) -> str:
     if status["to_go"] is None:
         return "The best policies tie at the means seen so far: no telling how many samples to go."
+    low, high = status["to_go_range"] or (0, None)
+    ends = (
+        f"{number(low or 0)} or more" if high is None else f"{number(low or 0)} to {number(high)}"
+    )
     return (
         f"{percent(status['progress'])} of the evidence needed; about {number(status['to_go'])} "
-        "samples to go if the means are as they look."
+        f"samples to go if the means are as they look, {ends} in four runs of five."
     )
 
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from simplexplore.bound.bound import lower_bound
 from simplexplore.problem.problem import Problem
-from simplexplore.report.bound_text import headline, notes, title
+from simplexplore.report.bound_json import bound_to_dict
+from simplexplore.report.bound_text import expectation, headline, notes, title
 from simplexplore.study.records import About
 from simplexplore.study.status import Status
 from simplexplore.study.store import Store
@@ -67,8 +68,8 @@ def bound(text: str, delta: float | None, means: list[float] | None) -> dict[str
     return summary | {
         "title": title(result),
         "headline": headline(result),
-        "notes": [note.text for note in notes(result)],
-        "bound": result.to_dict(),
+        "notes": [*expectation(result), *(note.text for note in notes(result))],
+        "bound": bound_to_dict(result),
     }
 
 

@@ -16,6 +16,7 @@ from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError, SimplexploreError
 from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
+from simplexplore.problem.families import Bounded
 from simplexplore.problem.problem import Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 
@@ -61,7 +62,7 @@ class Results:
         Time spent in compiled code, all workers together.
     noise : (K,) array or None
         Standard deviations that rewards were drawn with, where they differ from what the
-        sampler was told.
+        sampler was told; bounded rewards then had Beta laws.
     """
 
     plan: Plan
@@ -100,7 +101,8 @@ class Results:
         Not where rewards vary more than the sampler was told.
         """
         rewards, size = self.plan.problem.rewards, self.plan.problem.size
-        told = self.noise is None or bool((self.noise <= rewards.sigmas(size)).all())
+        told = self.noise is None or isinstance(rewards, Bounded)
+        told = told or bool((np.asarray(self.noise) <= rewards.sigmas(size)).all())
         return told and self.plan.threshold.is_proven(rewards.name)
 
     def allocations(self) -> Array:

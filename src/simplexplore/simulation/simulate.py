@@ -8,6 +8,7 @@ workers there are.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.plan import Plan, prepare_simulation
 from simplexplore.exploration.seeding import streams
 from simplexplore.problem.checks import whole_number
-from simplexplore.problem.families import Gaussian
+from simplexplore.problem.families import Bounded, Gaussian
 from simplexplore.problem.problem import Problem
 
 from .results import Results
@@ -40,6 +41,9 @@ DEFAULT_MAX_STEPS = 10_000_000
 # progress and to be interrupted.
 BLOCK_SECONDS = 0.25
 MAX_BLOCK = 200
+
+# Beta laws that vary less, by the length of their range, are points to floats.
+LEAST_NOISE = 1e-7
 
 Progress = Callable[[int, int], None]
 
@@ -87,8 +91,8 @@ def simulate(
     tracking : str, optional
         How arms follow the sampler's allocation; default: the sampler's own choice.
     noise : sequence of float, optional
-        Standard deviations of the rewards drawn, where they differ from what the sampler is
-        told (Gaussian rewards only).
+        Standard deviations of the rewards drawn: Gaussian ones, where they differ from what the
+        sampler is told; bounded ones, which then have Beta laws instead of being at the two ends.
     workers : int, optional
         Threads; default: all cores. Results do not depend on it.
     max_steps : int, optional
@@ -145,11 +149,14 @@ def run_plan(
 ) -> Results:
     """Simulate many runs of a plan that was prepared with its means; counts were checked."""
     problem, bound = plan.problem, cast(Bound, plan.bound)
-    spread = _noise(problem, noise)
+    spread = _noise(problem, bound.means, noise)
+    drawn = problem.rewards.sigmas(problem.size)
+    if spread is not None:
+        drawn = spread * float(problem.rewards.to_unit(1.0) - problem.rewards.to_unit(0.0))
     count = workers or os.cpu_count() or 1
     cap = max_steps or DEFAULT_MAX_STEPS
     done = sorted(
-        _run_blocks(plan, spread, runs, seed, cap, count, progress), key=lambda block: block.first
+        _run_blocks(plan, drawn, runs, seed, cap, count, progress), key=lambda block: block.first
     )
     return Results(
         plan=plan,
@@ -165,7 +172,7 @@ def run_plan(
         correct=np.concatenate([b.correct for b in done] or [np.zeros(0, bool)]),
         pulls=np.concatenate([b.counts for b in done] or [np.zeros((0, problem.size))]),
         seconds=float(sum(b.seconds for b in done)),
-        noise=None if np.array_equal(spread, problem.rewards.sigmas(problem.size)) else spread,
+        noise=spread,
     )
 
 
@@ -236,13 +243,14 @@ def _pieces(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + size, stop)
 
 
-def _noise(problem: Problem, noise: npt.ArrayLike | None) -> Array:
-    """Standard deviations to draw rewards with."""
+def _noise(problem: Problem, means: Array, noise: npt.ArrayLike | None) -> Array | None:
+    """Standard deviations to draw rewards with, where they are not the family's own."""
+    rewards = problem.rewards
     if noise is None:
-        return problem.rewards.sigmas(problem.size)
-    if not isinstance(problem.rewards, Gaussian):
+        return None
+    if not isinstance(rewards, Gaussian | Bounded):
         raise SettingError(
-            f"noise is for gaussian rewards; {problem.rewards.name} rewards have no standard "
+            f"noise is for gaussian and bounded rewards; {rewards.name} rewards have no standard "
             "deviation of their own."
         )
     try:
@@ -253,4 +261,26 @@ def _noise(problem: Problem, noise: npt.ArrayLike | None) -> Array:
         ) from None
     if not (np.isfinite(spread).all() and (spread > 0).all()):
         raise SettingError("noise must be positive and finite.")
+    if isinstance(rewards, Bounded):
+        _check_beta(problem, means, spread)
+    elif np.array_equal(spread, rewards.sigmas(problem.size)):
+        return None
     return spread
+
+
+def _check_beta(problem: Problem, means: Array, spread: Array) -> None:
+    """Raise `SettingError` where no Beta law has the mean and the standard deviation."""
+    low, high = problem.rewards.range_of_means()
+    for arm, mean, sd in zip(problem.arms, means, spread, strict=True):
+        most = math.sqrt((mean - low) * (high - mean))
+        if not sd < most:
+            raise SettingError(
+                f"noise {sd:g} is too much for arm {arm!r}: rewards in [{low:g}, {high:g}] with "
+                f"mean {mean:g} have a standard deviation below {most:g}, unless all are at the "
+                "two ends (leave noise out for that)."
+            )
+        if sd < LEAST_NOISE * (high - low):
+            raise SettingError(
+                f"noise {sd:g} is too little for arm {arm!r}: it must be at least "
+                f"{LEAST_NOISE:g} of the length of [{low:g}, {high:g}]."
+            )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NotRequired
+from typing import NamedTuple, NotRequired
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,8 @@ from typing_extensions import TypedDict
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import NotConvergedError
+from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.exploration.intervals import mean_intervals
 from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.problem.spelling import policy_in_words
@@ -20,6 +23,9 @@ from .records import Answer, RunningOrStopped
 from .state import State
 
 Array = npt.NDArray[np.float64]
+
+# One standard normal number in ten is larger.
+TENTH = 1.2815515655446004
 
 INTERVALS = (
     "mixtures of tilts: with probability 1 - delta all intervals hold, for all arms and at "
@@ -94,6 +100,7 @@ class StateStatus(TypedDict):
     progress: float | None
     characteristic_time: float | None
     to_go: int | None
+    to_go_range: list[int | None] | None  # four runs in five, about; None is no end
     answer: Answer | None
     answer_in_words: NotRequired[str]  # over HTTP
 
@@ -118,10 +125,11 @@ def status_of(state: State) -> StateStatus:
     means = problem.rewards.from_unit(run.mean)
     low, high = mean_intervals(problem, run.n, means, plan.delta, engine.bets)
     policy = engine.policy if engine.is_warm else None
-    bound = _plug_in(state) if engine.is_warm else None
+    known = _planned(state) if engine.is_warm else None
+    bound = None if known is None else known.bound
     moment = moment_of(engine)
     edges = _edges(state, moment) if engine.is_warm else None
-    progress, to_go = _progress(state, edges, bound)
+    progress, to_go, to_go_range = _progress(state, edges, known)
     return {
         "state": state.name,
         "seq": state.seq,
@@ -150,19 +158,41 @@ def status_of(state: State) -> StateStatus:
         "progress": progress,
         "characteristic_time": None if bound is None else _finite(bound.characteristic_time),
         "to_go": to_go,
+        "to_go_range": to_go_range,
         "answer": state.answer,
     }
 
 
-def _plug_in(state: State) -> Bound | None:
+class _Plan(NamedTuple):
     """How hard the problem is if the empirical means are the true ones."""
-    engine = state.engine
-    problem = engine.plan.problem
+
+    bound: Bound
+    expected: float | None  # samples in all, where there is an estimate for sampler and threshold
+
+
+# The last plan of each state, with the rewards and the delta that it was made for.
+_plans: WeakKeyDictionary[State, tuple[tuple[int, float], _Plan | None]] = WeakKeyDictionary()
+
+
+def _planned(state: State) -> _Plan | None:
+    """The plan at the empirical means; None if there is no bound."""
+    made_for = state.rewards, state.engine.plan.delta
+    known = _plans.get(state)
+    if known is None or known[0] != made_for:
+        known = _plans[state] = made_for, _plan(state.engine)
+    return known[1]
+
+
+def _plan(engine: Engine) -> _Plan | None:
+    plan = engine.plan
+    rewards = plan.problem.rewards
     try:
-        means = problem.rewards.strictly_inside(engine.run.clipped)
-        return lower_bound(problem, problem.rewards.from_unit(means), engine.plan.delta)
+        means = rewards.strictly_inside(engine.run.clipped)
+        bound = lower_bound(plan.problem, rewards.from_unit(means), plan.delta)
     except NotConvergedError:
         return None
+    is_default = (plan.sampler.name, plan.threshold.name) == ("top-two", "tilt")
+    return _Plan(bound, expected_samples(bound, plan.scenario) if is_default else None)
 
 
 def _arms(
@@ -225,21 +255,46 @@ def _constraints(state: State, policy: Array | None) -> list[ConstraintStatus]:
 
 
 def _progress(
-    state: State, edges: list[EdgeStatus] | None, bound: Bound | None
-) -> tuple[float | None, int | None]:
-    """Which share of the evidence needed there is, and how many samples are missing."""
-    if edges is None or bound is None:
-        return None, None
+    state: State, edges: list[EdgeStatus] | None, plan: _Plan | None
+) -> tuple[float | None, int | None, list[int | None] | None]:
+    """Which share of the evidence there is, how many samples are missing, and the range of that."""
+    if edges is None or plan is None:
+        return None, None, None
     # The comparison that is least settled, as in the history.
     weakest = min(edges, key=lambda edge: edge["statistic"] - edge["threshold"])
-    missing = weakest["threshold"] - weakest["statistic"]
-    progress = min(1.0, weakest["statistic"] / weakest["threshold"])
+    statistic, threshold = max(0.0, weakest["statistic"]), weakest["threshold"]
+    progress = min(1.0, weakest["statistic"] / threshold)
     if state.answer is not None:
-        return progress, 0
-    if not math.isfinite(bound.characteristic_time):
-        return progress, None
-    # Each sample adds 1 / T to the least settled comparison if samples are well spent.
-    return progress, math.ceil(max(0.0, missing) * bound.characteristic_time)
+        return progress, 0, [0, 0]
+    if plan.expected is None:
+        # Each sample adds 1 / T to the least settled comparison if samples are well spent.
+        left = max(0.0, threshold - statistic) * plan.bound.characteristic_time
+    else:
+        left = max(1.0, (1 - progress) * plan.expected)
+    if not math.isfinite(left):
+        return progress, None, None
+    low, high = (left * share for share in range_of_rest(statistic, threshold))
+    return progress, math.ceil(left), [math.floor(low), _whole(high)]
+
+
+def range_of_rest(statistic: float, threshold: float) -> tuple[float, float]:
+    """Ends of the range of what is left, as multiples of what is expected.
+
+    The square root x of twice the statistic is normal with deviation 1 about a mean that grows
+    like the root of time, at a rate that x itself tells no better than that. When time has grown
+    by the factor 1 + s^2, it is x sqrt(1 + s^2) + s z with z standard normal; the range is where
+    that meets the threshold for the two z that one run in ten exceeds, each on its side.
+    """
+    if not 0 < statistic < threshold:
+        return 0.0, math.inf if statistic <= 0 else 1.0
+    x, level = math.sqrt(2 * statistic), math.sqrt(2 * threshold)
+    apart = level * level - x * x
+
+    def rest(z: float) -> float:
+        speed = level * z + x * math.sqrt(apart + z * z)
+        return (apart / speed) ** 2 if speed > 0 else math.inf
+
+    return rest(TENTH) / rest(0.0), rest(-TENTH) / rest(0.0)
 
 
 def _value_interval(policy: Array, low: Array, high: Array) -> list[float | None]:
@@ -251,3 +306,7 @@ def _value_interval(policy: Array, low: Array, high: Array) -> list[float | None
 def _finite(value: float) -> float | None:
     """A number, or None where there is no limit."""
     return float(value) if math.isfinite(value) else None
+
+
+def _whole(value: float) -> int | None:
+    return math.ceil(value) if math.isfinite(value) else None
