@@ -127,7 +127,7 @@ def test_evidence_is_that_of_the_rule(name):
     (state.integers[VERTEX],) = engine.table.right_answers(bound.means)
     refresh(engine._setting, table, state)
     first = table.first_edge[state.integers[VERTEX]]
-    directions, _, _ = engine.evidence()
+    directions = engine.directions()
     for e, direction in enumerate(bound._edges.dense(len(n))):
         (same,) = np.flatnonzero(np.abs(directions - direction).max(axis=1) < 1e-9)
         value = state.value[same]

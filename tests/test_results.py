@@ -156,7 +156,7 @@ def test_nothing_is_proven_of_rewards_that_vary_more_than_told(noise, proven):
 
 
 def test_repr_names_what_counts(simulated):
-    expected = "<Results: uniform, anytime, 20 of 20 runs, threshold gk16, seed 3>"
+    expected = "<Results: uniform, anytime, 20 of 20 runs, threshold tilt, seed 3>"
     assert repr(simulated) == expected
 
 

@@ -31,12 +31,12 @@ export function figures(status) {
   const pairs = [
     ["Evidence", percent(status.answer ? 1 : status.progress)],
     ["Samples to go", status.answer ? "0" : number(status.to_go)],
-    ...sure,
     ["Rewards", number(status.rewards)],
     ["Pending pulls", number(status.pending)],
     ["Given up", number(status.expired)],
     ["Allowed error", number(status.delta)],
     ...(status.epsilon ? [["Allowed loss", number(status.epsilon)]] : []),
+    ...sure,
   ];
   return el("dl", { class: "figures" }, ...pairs.map(([name, value]) =>
     el("div", {}, el("dt", {}, name), el("dd", {}, value))));
