@@ -1,38 +1,63 @@
-"""Arrays of random numbers as compiled runs draw them."""
+"""Arrays of random numbers as compiled runs draw them, made in a process of its own.
 
+There numba compiles functions that call kernels one by one, which the program never does: it
+compiles whole units. So nothing that a test compiled before has a part in it.
+"""
+
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+
+import numpy as np
 from numba import njit
 
-from simplexplore.kernels import (
-    pipeline,  # noqa: F401  (lets compiled code call kernels)
-    rng,
-)
+
+@cache
+def pool():
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"))
 
 
-@njit
-def fill_uniform(state, out):
-    for i in range(out.size):
-        out[i] = rng.uniform(state)
+def drawn(name, state, count, *arguments):
+    """So many numbers, or words, by a function of rng.py; the state moves on."""
+    found, after = pool().submit(_draw, name, state, count, arguments).result()
+    state[:] = after
+    return found
 
 
-@njit
-def fill_normal(state, out):
-    for i in range(out.size):
-        out[i] = rng.normal(state)
+def _draw(name, state, count, arguments):
+    found = np.zeros(count, dtype=np.uint64 if name == "next_word" else float)
+    _filler(name, len(arguments))(state, found, *arguments)
+    return found, state
 
 
-@njit
-def fill_beta(state, mean, deviation, out):
-    for i in range(out.size):
-        out[i] = rng.beta(state, mean, deviation)
+@cache
+def _filler(name, count):
+    from simplexplore.kernels import pipeline, rng
+
+    assert pipeline.compiled  # lets compiled code call kernels
+    draw = getattr(rng, name)
+    if count == 0:
+
+        def fill(state, out):
+            for i in range(out.size):
+                out[i] = draw(state)
+
+    elif count == 1:
+
+        def fill(state, out, first):
+            for i in range(out.size):
+                out[i] = draw(state, first)
+
+    else:
+
+        def fill(state, out, first, second):
+            for i in range(out.size):
+                out[i] = draw(state, first, second)
+
+    return njit(fill)
 
 
-@njit
-def fill_log_gamma(state, shape, out):
-    for i in range(out.size):
-        out[i] = rng.log_gamma(state, shape)
-
-
-@njit
-def fill_poisson(state, mean, out):
-    for i in range(out.size):
-        out[i] = rng.poisson(state, mean)
+def drawn_here(draw, state, *arguments):
+    """One number by a function of rng.py, uncompiled."""
+    with np.errstate(over="ignore"):
+        return draw(state, *arguments)

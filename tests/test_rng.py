@@ -8,21 +8,11 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit
 from scipy import stats
 
-from random_numbers import (
-    fill_beta,
-    fill_log_gamma,
-    fill_normal,
-    fill_poisson,
-    fill_uniform,
-)
+from random_numbers import drawn
 from simplexplore.exploration.seeding import streams
-from simplexplore.kernels import (
-    pipeline,  # noqa: F401  (lets compiled code call kernels)
-    rng,
-)
+from simplexplore.kernels import rng
 
 MASK = 2**64 - 1
 RARE = 1e-6
@@ -48,12 +38,6 @@ def reference_words(state, count):
     return words, s
 
 
-@njit
-def fill_words(state, out):
-    for i in range(out.size):
-        out[i] = rng.next_word(state)
-
-
 def state_of(seed):
     return streams(seed, range(1))[0, 0].copy()
 
@@ -64,8 +48,7 @@ def state_of(seed):
 )
 def test_words_are_those_of_xoshiro(state):
     compiled = np.array(state, dtype=np.uint64)
-    out = np.zeros(1000, dtype=np.uint64)
-    fill_words(compiled, out)
+    out = drawn("next_word", compiled, 1000)
     words, end = reference_words(state, 1000)
     assert out.tolist() == words
     assert compiled.tolist() == end
@@ -73,14 +56,12 @@ def test_words_are_those_of_xoshiro(state):
 
 def test_first_words_as_published():
     # The first outputs for the state 1, 2, 3, 4: the test vector of the rand_xoshiro crate.
-    out = np.zeros(4, dtype=np.uint64)
-    fill_words(np.array([1, 2, 3, 4], dtype=np.uint64), out)
+    out = drawn("next_word", np.array([1, 2, 3, 4], dtype=np.uint64), 4)
     assert out.tolist() == [41943041, 58720359, 3588806011781223, 3591011842654386]
 
 
 def test_uniform_has_53_bits_of_a_word():
-    out = np.zeros(1000)
-    fill_uniform(state_of(1), out)
+    out = drawn("uniform", state_of(1), 1000)
     words, _ = reference_words(state_of(1), 1000)
     assert out.tolist() == [(word >> 11) / 2**53 for word in words]
     assert out.min() >= 0
@@ -88,17 +69,14 @@ def test_uniform_has_53_bits_of_a_word():
 
 
 def test_uniform_law():
-    out = np.zeros(1_000_000)
-    fill_uniform(state_of(2), out)
+    out = drawn("uniform", state_of(2), 1_000_000)
     assert stats.kstest(out, "uniform").pvalue > RARE
     assert abs(out.mean() - 0.5) < 5 / math.sqrt(12 * out.size)
 
 
 @pytest.fixture(scope="module")
 def normals():
-    out = np.zeros(4_000_000)
-    fill_normal(state_of(3), out)
-    return out
+    return drawn("normal", state_of(3), 4_000_000)
 
 
 def test_normal_law(normals):
@@ -136,8 +114,7 @@ def test_normals_do_not_remember(normals):
 
 @pytest.mark.parametrize("mean", [0.01, 0.7, 9.99, 10.0, 25.0])
 def test_poisson_law(mean):
-    out = np.zeros(200_000)
-    fill_poisson(state_of(4), mean, out)
+    out = drawn("poisson", state_of(4), 200_000, mean)
     assert (out == np.floor(out)).all()
     assert out.min() >= 0
     low, high = (int(stats.poisson.ppf(q, mean)) for q in (1e-3, 1 - 1e-3))
@@ -151,8 +128,7 @@ def test_poisson_law(mean):
 
 @pytest.mark.parametrize("shape", [0.003, 0.4, 0.9999, 1.0, 1.7, 30.0, 1e8])
 def test_gamma_law(shape):
-    out = np.zeros(200_000)
-    fill_log_gamma(state_of(8), shape, out)
+    out = drawn("log_gamma", state_of(8), 200_000, shape)
     assert stats.kstest(out, stats.loggamma(shape).cdf).pvalue > RARE
 
 
@@ -169,8 +145,7 @@ def test_gamma_law(shape):
     ],
 )
 def test_beta_law(mean, deviation):
-    out = np.zeros(200_000)
-    fill_beta(state_of(9), mean, deviation, out)
+    out = drawn("beta", state_of(9), 200_000, mean, deviation)
     assert out.min() >= 0
     assert out.max() <= 1
     both = mean * (1 - mean) / deviation**2 - 1
@@ -190,9 +165,8 @@ def test_beta_law(mean, deviation):
 
 @pytest.mark.parametrize("deviation", [0.05, 0.2, 0.45])
 def test_beta_is_the_same_uncompiled(deviation):
-    out = np.zeros(2000)
     words, again = state_of(10), state_of(10)
-    fill_beta(words, 0.37, deviation, out)
+    out = drawn("beta", words, 2000, 0.37, deviation)
     with np.errstate(over="ignore"):
         plain = [float(rng.beta(again, 0.37, deviation)) for _ in range(out.size)]
     assert plain == out.tolist()
@@ -218,7 +192,7 @@ def test_neighbouring_streams_are_independent():
     # 50 pairs of neighbouring runs, correlations of 20,000 uniform numbers each.
     draws = np.zeros((51, 20_000))
     for i, words in enumerate(streams(5, range(51))):
-        fill_uniform(words[0].copy(), draws[i])
+        draws[i] = drawn("uniform", words[0].copy(), draws.shape[1])
     centred = (draws - 0.5) * math.sqrt(12)
     correlations = (centred[1:] * centred[:-1]).mean(axis=1) * math.sqrt(draws.shape[1])
     assert np.abs(correlations).max() < stats.norm.isf(RARE / 2 / 50)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from random_numbers import fill_normal, fill_uniform
+from random_numbers import drawn_here
 from simplexplore.exploration.seeding import streams
+from simplexplore.kernels import rng
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
 from simplexplore.study.events import Event
@@ -421,17 +422,14 @@ def test_one_pull_at_a_time_is_run_0_of_simulate(sqlite_url, sampler, scenario, 
     explorer = sx.Explorer(known, **settings)
     study = Study.create(sqlite_url, "mix", known, **settings)
     stream = streams(8, range(1))[0, 0].copy()
-    one = np.zeros(1)
     while not explorer.stopped:
         (pull,) = study.ask()
         assert pull.arm == explorer.ask()
         mean = means[ARMS.index(pull.arm)]
         if rewards.name == "gaussian":
-            fill_normal(stream, one)
-            reward = mean + 0.5 * one[0]
+            reward = mean + 0.5 * drawn_here(rng.normal, stream)
         else:
-            fill_uniform(stream, one)
-            reward = float(one[0] < mean)
+            reward = float(drawn_here(rng.uniform, stream) < mean)
         explorer.tell(pull.arm, reward)
         study.tell(pull, reward)
     assert study.stopped
