@@ -107,7 +107,7 @@ def test_plain_numba_gives_the_same(tmp_path):
         sys.modules["simplexplore.kernels.pipeline"] = {hidden}
         import simplexplore as sx
         problem = sx.Problem(3, {{"c": "a1 <= 0.5"}}, means=[0.9, 0.5, 0.1])
-        result = sx.simulate(problem, sampler="uniform", runs=5, workers=1)
+        result = sx.simulate(problem, sampler="uniform", threshold="gk16", runs=5, workers=1)
         print(result.stopping_times.tolist(), "simplexplore.kernels.plain" in sys.modules)
     """
     hidden = code.format(hidden="None")

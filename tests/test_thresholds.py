@@ -19,8 +19,8 @@ from simplexplore.exploration.stopping import (
 )
 from simplexplore.exploration.vertex_table import VertexTable
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.kernels.episode import enough
-from simplexplore.kernels.records import PULLS
+from simplexplore.kernels.records import GO_ON, PULLS, STOPPED
+from simplexplore.kernels.thresholds import every_edge
 from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
 
@@ -258,7 +258,7 @@ def test_gaussian_mixture_within_a_domain_by_hand(n):
 
 def test_every_edge_must_agree():
     engine = engine_of("exp1", "mixture", 0.1)
-    table, run, _ = engine._arrays
+    table, run, memory = engine._arrays
     count = int(table.first_edge[1] - table.first_edge[0])
     run.value[:] = 100.0
     asked = []
@@ -271,10 +271,10 @@ def test_every_edge_must_agree():
     missing = []
     for edge in range(count):
         missing[:] = [edge]
-        assert not enough(setting, table, run, 0)
+        assert every_edge(setting, table, run, memory, 0) == GO_ON
     missing.clear()
     asked.clear()
-    assert enough(setting, table, run, 0)
+    assert every_edge(setting, table, run, memory, 0) == STOPPED
     assert set(asked) == set(range(count))
 
 
