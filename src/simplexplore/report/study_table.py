@@ -78,7 +78,8 @@ def _to_go(status: Status) -> str:
     )
     return (
         f"{percent(status['progress'])} of the evidence needed; about {number(status['to_go'])} "
-        f"samples to go if the means are as they look, {ends} in four runs of five."
+        "samples to go if the means are as they look"
+        + (f", {ends} in four runs of five." if low or high else "; it is too early for a range.")
     )
 
 

@@ -14,13 +14,14 @@ export function inWords(status) {
   const value = low === null || high === null ? "" : `, between ${number(low)} and ${number(high)} with confidence ${number(1 - status.delta)}`;
   const left = status.to_go === null
     ? "The best mixes tie at the means seen so far: no telling how many samples to go."
-    : `${percent(status.progress)} of the evidence needed; about ${number(status.to_go)} samples to go if the means are as they look, ${range(status.to_go_range)} in four runs of five.`;
+    : `${percent(status.progress)} of the evidence needed; about ${number(status.to_go)} samples to go if the means are as they look${range(status.to_go_range)}.`;
   const kind = status.epsilon ? "Good mix" : "Best mix";
   return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left}`];
 }
 
 function range([low, high]) {
-  return high === null ? `${number(low)} or more` : `${number(low)} to ${number(high)}`;
+  if (!low && high === null) return "; it is too early for a range";
+  return `, ${number(low)} ${high === null ? "or more" : `to ${number(high)}`} in four runs of five`;
 }
 
 export function figures(status) {
