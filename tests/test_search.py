@@ -264,3 +264,14 @@ def test_tables_grow_for_a_search_and_nothing_changes():
     runs = [e.simulate(problem.means, np.ones(5), seeds, 10**6)[0].tolist() for e in (one, other)]
     assert runs[0] == runs[1]
     assert int(one.run.integers[VERTEX]) >= 0
+
+
+def test_less_evidence_later_takes_nothing_back():
+    engine = informed(Problem(3, ["a1 + a2 <= 0.9"], delta=0.1), np.full(3, 40.0), [0.5, 0.4, 0.3])
+    table, run, memory = engine._arrays
+    edge = int(table.first_edge[run.integers[VERTEX]])
+    memory.looks[search.BEST, edge] = 20.0
+    asked = search.is_ruled_out(engine._setting, table, run, memory, edge, 0, 50.0, -9.0, 60.0)
+    assert not asked
+    assert memory.looks[search.ASKED, edge] == run.integers[PULLS]
+    assert memory.looks[search.BEST, edge] == 20.0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+from simplexplore.kernels import tilt
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from tilting import Comparison, log_mixture
 
@@ -187,3 +188,16 @@ def test_conjugate_mixtures_help_where_evidence_is_overwhelming():
 def test_the_share_of_tilts_is_paid():
     one = Comparison(Gaussian(1.0), [1, -1], [400, 400], [0.3, 0.0])
     assert one.evidence() == pytest.approx(one.certified()[0] - math.log(1 / 0.95), abs=1e-9)
+
+
+def test_a_start_off_the_plane_is_paid_for():
+    # The certificate holds for any point: one beyond the half-space has more evidence than its
+    # plane, and must give that back.
+    one = Comparison(Gaussian(1.0), [1, -1], [400, 400], [0.3, 0.0])
+    true, lam = one.certified()
+    setting, run, memory = one.setting, one.run, one.memory
+    for shift in (-0.02, 0.02):
+        memory.newton[0][:] = lam + np.array([shift, 0.0])
+        value = tilt.descend(setting, memory.edge, run, memory, 0, -math.inf)
+        found = tilt.certified(setting, memory.edge, run, memory, 0, value)
+        assert true - 1 < found <= true + 1e-9
