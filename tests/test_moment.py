@@ -65,8 +65,8 @@ def test_confidence_is_delta_where_the_rule_stops(name):
         assert shorter.confidence < 1 - problem.delta
 
 
-def gains_over(engine):
-    """What every vertex earns more than the recommended policy, at true means."""
+def regret_of(engine):
+    """What the best policy earns more than the recommended one, at true means."""
     means = np.asarray(engine.plan.problem.means)
     polytope = Polytope(engine.plan.problem)
     best = polytope.optimal_vertex(means).policy
@@ -103,7 +103,7 @@ def test_they_hold_at_every_look(name):
 
     def look(engine, seen):
         if engine.is_warm and engine.pulls in seen:
-            regret = gains_over(engine)
+            regret = regret_of(engine)
             moment = moment_of(engine)
             bad[0] |= regret > moment.regret_bound + 1e-9
             bad[1] |= regret > 1e-9 and moment.confidence >= 1 - problem.delta

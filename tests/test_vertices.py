@@ -92,6 +92,18 @@ def test_vertices_and_edges_are_all_there(system):
         assert count == len(reference.edge_directions(all_sides, point))
 
 
+def needed_union(system):
+    """Supports of edges, and M of the union: those, or vertices less one; by enumeration."""
+    all_sides = system.sides()
+    points = reference.vertices(all_sides, system.size)
+    supports = {
+        frozenset(a for a, x in enumerate(direction) if x)
+        for point in points
+        for direction in reference.edge_directions(all_sides, point)
+    }
+    return supports, min(len(supports), len(points) - 1)
+
+
 @HYPOTHESIS
 @given(systems(min_size=2, max_size=5, max_rows=3))
 def test_union_size(system):
@@ -100,15 +112,8 @@ def test_union_size(system):
         return
     table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(system.size)))
     log_size, counted = table.union_size()
-    all_sides = system.sides()
-    points = reference.vertices(all_sides, system.size)
-    supports = {
-        frozenset(a for a, x in enumerate(direction) if x)
-        for point in points
-        for direction in reference.edge_directions(all_sides, point)
-    }
     assert counted
-    assert np.exp(log_size) == pytest.approx(min(len(supports), len(points) - 1))
+    assert np.exp(log_size) == pytest.approx(needed_union(system)[1])
 
 
 @HYPOTHESIS
@@ -118,14 +123,7 @@ def test_union_size_with_limits_on_arms(system):
     polytope = Polytope(system.problem())
     if polytope.dimension == 0:
         return
-    all_sides = system.sides()
-    points = reference.vertices(all_sides, system.size)
-    supports = {
-        frozenset(a for a, x in enumerate(direction) if x)
-        for point in points
-        for direction in reference.edge_directions(all_sides, point)
-    }
-    needed = min(len(supports), len(points) - 1)
+    supports, needed = needed_union(system)
     table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(system.size)))
     assert np.exp(table.union_size()[0]) == pytest.approx(needed)
     table.explore = lambda *_, **__: False

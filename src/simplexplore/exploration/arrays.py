@@ -218,8 +218,7 @@ def _tilt_memory(plan: Plan, setting: Setting, table: VertexTable | AnswerTable)
 
 def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
     """The same records with room for every vertex of the tables, contents kept."""
-    # The roots of the pairs' edges come first: their number never changes.
-    # So does that of the one edge aside.
+    # The roots of the pairs' edges and of the one edge aside come first: they never change place.
     before = len(pairs.following)
     table = table._replace(first_root=before + 1)
     edges = max(len(table.following), len(pairs.following))
