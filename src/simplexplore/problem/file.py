@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .constraint import Constraint
 
-_SETTINGS = ("arms", "means", "delta", "epsilon", "scenario")
+_SETTINGS = ("arms", "means", "delta", "epsilon", "stop_when", "scenario")
 _TABLES = ("rewards", "groups", "constraints")
 _BOUNDS = ("upper", "lower", "equal")
 _MATRIX_KEYS = ("matrix", *_BOUNDS, "names")
@@ -270,6 +270,8 @@ def _toml_entry(key: str, value: object) -> str:
 def _toml_value(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key} = {_toml_value(x)}' for key, x in value.items())}}}"
     # JSON's strings are TOML's basic strings; floats are the same in Python and TOML.
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 

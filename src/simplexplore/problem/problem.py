@@ -24,6 +24,7 @@ from .families import Family, Gaussian
 from .file import arguments, parameter_names, parse_toml, read_text, toml_text, write_text
 from .places import about, line_of
 from .spelling import count, guess
+from .stop_when import StopWhen, check_stop_when
 
 if TYPE_CHECKING:
     import os
@@ -69,6 +70,9 @@ class Problem:
     epsilon : float
         A policy that earns up to this much less than the best is good enough; 0 asks for the
         best itself.
+    stop_when : StopWhen or mapping, optional
+        What ends an exploration before the best policy is known: ``{"regret": 0.05}``, once no
+        policy earns 0.05 more than the answer.
 
     Attributes
     ----------
@@ -98,6 +102,7 @@ class Problem:
     groups: Mapping[str, tuple[str, ...]]
     means: Array | None
     epsilon: float
+    stop_when: StopWhen | None
     names: tuple[str, ...]
     matrix: Array
     lower: Array
@@ -113,6 +118,7 @@ class Problem:
         groups: Mapping[str, Sequence[str]] | None = None,
         means: npt.ArrayLike | None = None,
         epsilon: float = 0.0,
+        stop_when: StopWhen | Mapping[str, float] | None = None,
     ) -> None:
         with about("arms"):
             checked_arms = check_arms(arms)
@@ -140,6 +146,13 @@ class Problem:
         put("means", None if means is None else self.check_means(means))
         with about("epsilon"):
             put("epsilon", _check_epsilon(epsilon))
+        with about("stop_when"):
+            put("stop_when", check_stop_when(stop_when))
+            if self.epsilon and self.stop_when:
+                raise ProblemError(
+                    "epsilon and stop_when both say what is good enough; keep one of them: epsilon "
+                    "takes fewer samples, stop_when has no limit on the number of policies."
+                )
 
     @property
     def size(self) -> int:
@@ -157,6 +170,7 @@ class Problem:
             "groups": dict(self.groups),
             "means": None if self.means is None else tuple(self.means.tolist()),
             "epsilon": self.epsilon,
+            "stop_when": self.stop_when,
         }
 
     def __eq__(self, other: object) -> bool:
@@ -175,7 +189,8 @@ class Problem:
         return (
             f"<Problem: {count(self.size, 'arm')}, {count(len(self.names), 'constraint')}, "
             f"{self.rewards.name} rewards, {self.scenario}, delta {self.delta:g}"
-            f"{f', epsilon {self.epsilon:g}' if self.epsilon else ''}>"
+            f"{f', epsilon {self.epsilon:g}' if self.epsilon else ''}"
+            f"{f', stops at {self.stop_when}' if self.stop_when else ''}>"
         )
 
     def replace(self, **changes: Any) -> Problem:
@@ -277,6 +292,8 @@ class Problem:
         top["delta"] = self.delta
         if self.epsilon:
             top["epsilon"] = self.epsilon
+        if self.stop_when:
+            top["stop_when"] = dataclasses.asdict(self.stop_when)
         top["scenario"] = self.scenario
         parameters = {key: getattr(self.rewards, key) for key in parameter_names(self.rewards)}
         tables: dict[str, Mapping[str, object]] = {
