@@ -8,7 +8,7 @@ import pytest
 
 from engines import engine_for
 from simplexplore.exploration.explorer import Explorer
-from simplexplore.exploration.moment import moment_of, regret_bound
+from simplexplore.exploration.moment import moment_of
 from simplexplore.exploration.seeding import streams
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
@@ -77,20 +77,20 @@ def regret_of(engine):
 def test_regret_bound_against_all_vertices(name):
     engine = told(PROBLEMS[name], 60)
     gains, directions = engine.gain_bounds(), engine.directions()
-    bound = regret_bound(engine)
+    bound = engine.regret().bound
     assert len(directions) == engine.polytope.dimension  # not degenerate: decompositions are unique
     best = 0.0
     for vertex, _ in engine.polytope.ranked_vertices(np.zeros(engine.plan.problem.size)):
         shares, *_ = np.linalg.lstsq(directions.T, vertex.policy - engine.policy)
         assert shares.min() > -1e-9
         best = max(best, float(gains @ shares))
-    assert bound == pytest.approx(best, rel=1e-6, abs=1e-9)
+    assert best <= bound <= best * (1 + 2e-6)  # never less, by the solver's tolerance more
 
 
 def test_gains_shrink_and_end_below_zero():
     problem = PROBLEMS["rows"].replace(delta=0.05)
     few, more = told(problem, 50), told(problem, 5_000)
-    assert regret_bound(few) > regret_bound(more) >= 0
+    assert few.regret().bound > more.regret().bound >= 0
     assert few.gain_bounds().max() > more.gain_bounds().max()
 
 

@@ -304,7 +304,29 @@ detla = 0.1
 unknown key 'detla'; did you mean 'delta'?
 
 colour = "red"
-unknown key 'colour'; use 'arms', 'means', 'delta', 'epsilon', 'scenario', 'rewards', ...
+unknown key 'colour'; use 'arms', 'means', 'delta', 'epsilon', 'stop_when', 'scenario', ...
+
+stop_when = {regert = 0.1}
+unknown key 'regert' in stop_when; it takes regret.
+
+stop_when = 0.1
+stop_when must be a table such as {regret = 0.05}; got 0.1.
+
+stop_when = {}
+stop_when must be a table such as {regret = 0.05}; got {}.
+
+stop_when = {regret = 0}
+the regret of stop_when must be a positive number, in the unit of rewards; got 0.
+
+stop_when = {regret = inf}
+the regret of stop_when must be a positive number, in the unit of rewards; got inf.
+
+stop_when = {regret = "little"}
+the regret of stop_when must be a number; got 'little'.
+
+epsilon = 0.1
+stop_when = {regret = 0.1}
+epsilon and stop_when both say what is good enough; keep one of them: ...
 
 sigma = 1.0
 'sigma' belongs below the line [rewards]; move it there.

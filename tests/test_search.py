@@ -47,7 +47,7 @@ def informed(problem, n, means, threshold="tilt"):
     run.integers[WARM], run.integers[PULLS] = 1, int(np.sum(n))
     refresh(setting, engine._arrays[0], run)
     while setting.slots.recommend(setting, *engine._arrays) == UNKNOWN_VERTEX:
-        engine._grow()
+        engine._is_answered(UNKNOWN_VERTEX)
     return engine
 
 
@@ -60,7 +60,7 @@ def decision(engine):
             status = search.tilt(engine._setting, table, run, memory, weakest)
             if status != UNKNOWN_VERTEX:
                 return status
-            engine._grow()
+            engine._is_answered(UNKNOWN_VERTEX)
 
 
 def evidence(engine, v):

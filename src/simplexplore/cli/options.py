@@ -56,6 +56,15 @@ Epsilon = Annotated[
         "file's.",
     ),
 ]
+StopRegret = Annotated[
+    float | None,
+    typer.Option(
+        metavar="R",
+        show_default=False,
+        help="Stop once no mix earns so much more than the answer, instead of the file's "
+        "stop_when.",
+    ),
+]
 
 
 def parse_means(text: str, option: str = "--means") -> list[float]:

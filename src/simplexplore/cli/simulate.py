@@ -9,7 +9,17 @@ from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.report.json_text import to_json
 
-from .options import AsJson, Delta, Epsilon, Means, Plot, ProblemFile, Workers, parse_means
+from .options import (
+    AsJson,
+    Delta,
+    Epsilon,
+    Means,
+    Plot,
+    ProblemFile,
+    StopRegret,
+    Workers,
+    parse_means,
+)
 from .terminal import console, progress
 
 if TYPE_CHECKING:
@@ -85,6 +95,7 @@ def simulate(
     means: Means = None,
     delta: Delta = None,
     epsilon: Epsilon = None,
+    stop_regret: StopRegret = None,
     threshold: Threshold = defaults.THRESHOLD,
     tracking: Tracking = None,
     noise: Noise = None,
@@ -112,6 +123,8 @@ def simulate(
     problem = Problem.from_file(file)
     if epsilon is not None:
         problem = problem.replace(epsilon=epsilon)
+    if stop_regret is not None:
+        problem = problem.replace(stop_when={"regret": stop_regret})
     jobs = [(name, place) for place in _scenarios(scenario, problem) for name in names]
     results = simulate_all(
         problem,

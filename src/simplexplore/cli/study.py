@@ -11,7 +11,7 @@ from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.report.json_text import to_json
 
-from .options import DEFAULT_STORE, AsJson, Delta, ProblemFile, StoreUrl
+from .options import DEFAULT_STORE, AsJson, Delta, ProblemFile, StopRegret, StoreUrl
 from .terminal import console
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def create(
         str, typer.Option(metavar="NAME", help="top-two, ctns, cge, ptns or uniform.")
     ] = defaults.SAMPLER,
     delta: Delta = None,
+    stop_regret: StopRegret = None,
     scenario: Annotated[
         str | None,
         typer.Option(
@@ -81,6 +82,8 @@ def create(
 
     seconds = parse_time(expire_after)
     problem = Problem.from_file(file)
+    if stop_regret is not None:
+        problem = problem.replace(stop_when={"regret": stop_regret})
     with Study.create(
         store,
         file.stem if name is None else name,

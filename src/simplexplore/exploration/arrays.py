@@ -63,7 +63,7 @@ def make_setting(
     """What stays fixed during a run."""
     problem, rewards = plan.problem, plan.problem.rewards
     allowed = AllocationSet.of(polytope, plan.scenario)
-    log_union = log_policy = -np.log(plan.delta)
+    log_union = log_policy = -np.log(plan.delta_of_rule)
     levels = np.zeros(1)
     rule = EDGES
     if plan.threshold.function in ("kk21", "mixture"):
@@ -85,10 +85,13 @@ def make_setting(
         anytime=plan.scenario == "anytime",
         tracking=_TRACKING[plan.tracking or plan.sampler.tracking[plan.scenario]],
         sticking=bool(problem.epsilon),
-        delta=float(plan.delta),
+        delta=float(plan.delta_of_rule),
         # One's own threshold may be anything; ours are never below log(1 / delta).
         # Bets on bounded rewards may know more than the statistic.
-        least_level=0.0 if plan.threshold.file or betting else float(-np.log(plan.delta)),
+        # A small regret may be known long before.
+        least_level=0.0
+        if plan.threshold.file or betting or problem.stop_when
+        else float(-np.log(plan.delta_of_rule)),
         log_union=float(log_union),
         variance=rewards.sigmas(problem.size) ** 2,
         lowest=float(max(low, domain[0])),
@@ -127,7 +130,7 @@ def tilt_levels(
     The first level is for one of a policy's edges, less the log of their number; the second for
     an edge that is never crossed again. Where there is one level for all they are the same.
     """
-    sure = -np.log(plan.delta)
+    sure = -np.log(plan.delta_of_rule)
     if isinstance(table, AnswerTable):
         level = sure + np.log(table.answers.signed_union)
         return EDGES, level, level

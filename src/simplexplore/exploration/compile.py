@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 import re
 import subprocess
@@ -82,19 +83,27 @@ class Program:
         Files; a threshold of ours has none.
     rule : str
         The threshold's function.
-    closed_form, sticking : bool
-        Which kind of rewards; whether answers within epsilon are good enough.
+    closed_form, sticking, regretting : bool
+        Which kind of rewards; whether answers within epsilon are good enough; whether a small
+        regret is.
     """
 
     def __init__(
-        self, sampler: Path, threshold: Path | None, rule: str, closed_form: bool, sticking: bool
+        self,
+        sampler: Path,
+        threshold: Path | None,
+        rule: str,
+        closed_form: bool,
+        sticking: bool,
+        regretting: bool = False,
     ) -> None:
-        self._made_with = (sampler, threshold, rule, closed_form, sticking)
+        self._made_with = (sampler, threshold, rule, closed_form, sticking, regretting)
         self.closed_form = closed_form
+        by_policy = search.within_regret if regretting else search.tilt
         by_edge = function_of(threshold, rule) if threshold else getattr(thresholds, rule, None)
         self.slots = Slots(
             allocate=function_of(sampler, "allocate"),
-            enough=thresholds.every_edge if by_edge else search.tilt,
+            enough=thresholds.every_edge if by_edge else by_policy,
             reached=by_edge or thresholds.gk16,  # `tilt` asks policies, not edges one by one
             recommend=(recommend_answer if sticking else recommend_vertex).recommend,
             balance=maximin.balance,
@@ -241,6 +250,10 @@ class Stopwatch:
             yield
         finally:
             self.seconds += time.perf_counter() - began
+
+    def skip(self) -> None:
+        """Do not wait: machine code is there, or worth its time."""
+        self.seconds = math.inf
 
     @property
     def is_long(self) -> bool:

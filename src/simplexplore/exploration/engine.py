@@ -27,10 +27,12 @@ from simplexplore.kernels.blocks import Block
 from simplexplore.kernels.records import (
     ARM,
     GO_ON,
+    LOOK,
     MISSING_EDGE,
     POLICIES,
     PULLS,
     STOPPED,
+    UNKNOWN_REGRET,
     UNKNOWN_VERTEX,
     VERTEX,
     WARM,
@@ -45,6 +47,7 @@ from simplexplore.samplers import SAMPLERS
 from .arrays import fitted, make_setting, make_state
 from .compile import Program, Stopwatch, is_switched_off
 from .plan import Plan
+from .regret import Regret, largest_regret
 from .vertex_table import AnswerTable, VertexTable
 
 Array = npt.NDArray[np.float64]
@@ -93,6 +96,7 @@ class Engine:
             plan.threshold.function,
             problem.rewards.closed_form,
             bool(problem.epsilon),
+            bool(problem.stop_when),
         )
         self._setting = make_setting(plan, self.polytope, self.table, self._program.slots)
         self._forget_growth()
@@ -115,9 +119,22 @@ class Engine:
         self.pending: Array = np.zeros(self._setting.size)
         self.is_enough = False
 
-    def _grow(self) -> None:
-        """Add the vertex that a walk was missing."""
-        self._follow(int(self.run.integers[MISSING_EDGE]))
+    def _is_answered(self, status: int) -> bool:
+        """Do what a kernel came back for, if it is to be called again."""
+        if status == UNKNOWN_VERTEX:
+            self._follow(int(self.run.integers[MISSING_EDGE]))
+        elif status == UNKNOWN_REGRET:
+            self._look_at_regret()
+        return status in (UNKNOWN_VERTEX, UNKNOWN_REGRET)
+
+    def _look_at_regret(self) -> None:
+        """Say whether the regret is small enough, or when to look again."""
+        assert self.plan.problem.stop_when is not None
+        limit = self.plan.problem.stop_when.regret
+        regret = self.regret()
+        pulls = self.pulls
+        again = pulls + 1 + int(pulls * regret.wait(limit))
+        self.run.integers[LOOK] = -1 if regret.bound <= limit else again
 
     def _follow(self, edge: int) -> None:
         _, run, memory = self._arrays
@@ -187,6 +204,9 @@ class Engine:
         """Compile what simulated runs need, if it is not there."""
         if not is_switched_off():
             self._program.compile("simulate")
+            if self.plan.problem.stop_when:
+                self._program.compile("gain")
+                self._stopwatch.skip()
 
     # ------------------------------------------------------------------ one run, step by step
 
@@ -218,9 +238,8 @@ class Engine:
         while True:
             # What is observed already needs neither arm nor reward.
             status = self._called("step", episode.step, 0, 0.0, True)
-            if status != UNKNOWN_VERTEX:
+            if not self._is_answered(status):
                 break
-            self._grow()
         self._check_allocation()
         return None if status == STOPPED else int(self.run.integers[ARM])
 
@@ -289,9 +308,8 @@ class Engine:
                 status = self._called(
                     "fold", events.fold_events, Events(self.pending, aside, *given)
                 )
-                if status != UNKNOWN_VERTEX:
+                if not self._is_answered(status):
                     break
-                self._grow()
             done += int(progress[0])
         self.is_enough = status == STOPPED
         return done
@@ -301,6 +319,7 @@ class Engine:
         self.plan = replace(self.plan, delta=delta)
         self._setting = make_setting(self.plan, self.polytope, self.table, self._program.slots)
         self._blocks = None
+        self.run.integers[LOOK] = max(0, int(self.run.integers[LOOK]))
 
     @property
     def _edges(self) -> range:
@@ -363,7 +382,7 @@ class Engine:
             best = looks[BEST::LOOKS].copy()
             looks[...] = 0.0  # every edge may be asked again
             looks[BEST::LOOKS] = best
-            least = self._setting.log_policy + math.log(self.plan.delta)
+            least = self._setting.log_policy + math.log(self.plan.delta_of_rule)
             return float(self._called("surplus", surplus, least))
 
     def gain_bounds(self) -> Array:
@@ -371,11 +390,23 @@ class Engine:
 
         With probability 1 - delta they hold at every moment (docs/theory/stopping.md).
         """
-        level = math.log(self._gain_union) - math.log(self.plan.delta)
+        level = math.log(self._gain_union) - math.log(self.plan.delta_of_rule)
         with self._untouched():
             found = [self._called("gain", gain_bound, edge, level) for edge in self._edges]
         rewards = self.plan.problem.rewards
         return np.array(found) * float(rewards.from_unit(1.0) - rewards.from_unit(0.0))
+
+    def regret(self) -> Regret:
+        """How much more than the recommended policy another can earn, in the user's unit.
+
+        With probability 1 - delta no bound is ever too small (docs/theory/stopping.md).
+        """
+        gains, problem = self.gain_bounds(), self.plan.problem
+        if isinstance(self.table, AnswerTable):
+            # Comparisons are with whole policies; those left out are within epsilon anyway.
+            return Regret(max(float(gains.max(initial=0.0)), problem.epsilon))
+        directions, means = self.directions(), problem.rewards.from_unit(self.run.clipped)
+        return largest_regret(problem, self.policy, directions, gains, -directions @ means)
 
     @cached_property
     def _gain_union(self) -> int:
@@ -383,6 +414,13 @@ class Engine:
         if isinstance(self.table, AnswerTable):
             return self.table.answers.signed_union
         return 2 * count_directions(self.polytope.form)
+
+    def right_answers(self, means: Array) -> set[int]:
+        """Numbers of the vertices or answers met so far that are good enough."""
+        goal = self.plan.problem.stop_when
+        if goal and isinstance(self.table, VertexTable):
+            return self.table.good_answers(means, goal.regret)
+        return self.table.right_answers(means)
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
         """Every array that the future depends on, by name; not copies."""
@@ -440,8 +478,8 @@ class Engine:
             vertices=np.zeros(count, dtype=np.int64),
             counts=np.zeros((count, self._setting.size)),
         )
-        while self._simulated(job) == UNKNOWN_VERTEX:
-            self._grow()
+        while self._is_answered(self._simulated(job)):
+            pass
         self._check_allocation()
         job.vertices[(job.counts[:, self._setting.first_arms] == 0).any(axis=1)] = -1
         return job.pulls, job.vertices, job.counts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.problem import Problem
+from simplexplore.problem.stop_when import StopWhen
 
 from .engine import Engine
 from .moment import moment_of
@@ -28,7 +30,7 @@ class Explorer:
     problem : Problem
     sampler : str
         One of `simplexplore.SAMPLERS` (not the oracle), or the path of a sampler file.
-    delta, epsilon, scenario
+    delta, epsilon, stop_when, scenario
         Default: the problem's.
     threshold : str
         ``"tilt"`` keeps delta as a promise for every family here.
@@ -63,6 +65,7 @@ class Explorer:
         *,
         delta: float | None = None,
         epsilon: float | None = None,
+        stop_when: StopWhen | Mapping[str, float] | None = None,
         scenario: str | None = None,
         threshold: str = defaults.THRESHOLD,
         tracking: str | None = None,
@@ -75,6 +78,7 @@ class Explorer:
             threshold,
             delta=delta,
             epsilon=epsilon,
+            stop_when=stop_when,
             scenario=scenario,
             tracking=tracking,
         )

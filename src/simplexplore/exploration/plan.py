@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
 from simplexplore.problem.problem import Problem
+from simplexplore.problem.stop_when import StopWhen
 from simplexplore.samplers import TRACKINGS, Sampler, find_sampler
 
 from .stopping import Threshold, find_threshold
@@ -39,6 +41,16 @@ class Plan:
                 f"the {self.sampler.name} sampler must be given the optimal allocation: it "
                 "exists in simulations only, where the means are known."
             )
+        if self.problem.stop_when and self.threshold.name != "tilt":
+            raise SettingError(
+                f"stop_when goes with the threshold 'tilt', which bounds the regret; "
+                f"{self.threshold.name!r} does not."
+            )
+
+    @property
+    def delta_of_rule(self) -> float:
+        """Delta for each rule that may end it: that the policy is the best, or good enough."""
+        return self.delta / 2 if self.problem.stop_when else self.delta
 
 
 def prepare(
@@ -48,15 +60,17 @@ def prepare(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
+    stop_when: StopWhen | Mapping[str, float] | None = None,
     scenario: str | None = None,
     tracking: str | None = None,
 ) -> Plan:
     """A plan to explore a problem whose means nobody knows.
 
-    `delta`, `epsilon` and `scenario` are the problem's own where they are not given.
+    `delta`, `epsilon`, `stop_when` and `scenario` are the problem's own where they are not given.
     """
-    changes = {"delta": delta, "epsilon": epsilon, "scenario": scenario}
-    problem = problem.replace(**{k: v for k, v in changes.items() if v is not None})
+    problem = _changed(
+        problem, delta=delta, epsilon=epsilon, stop_when=stop_when, scenario=scenario
+    )
     return Plan(
         problem=problem,
         sampler=find_sampler(sampler),
@@ -75,6 +89,7 @@ def prepare_simulation(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
+    stop_when: StopWhen | Mapping[str, float] | None = None,
     scenario: str | None = None,
     tracking: str | None = None,
     may_tie: bool = False,
@@ -86,10 +101,9 @@ def prepare_simulation(
     means in another scenario, where there is one: it holds for both.
     """
     chosen, rule = find_sampler(sampler), find_threshold(threshold)
-    changes = {"epsilon": epsilon, "scenario": scenario}
-    problem = problem.replace(**{k: v for k, v in changes.items() if v is not None})
+    problem = _changed(problem, epsilon=epsilon, stop_when=stop_when, scenario=scenario)
     bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
-    if bound.ties and not problem.epsilon and not may_tie:
+    if bound.ties and not (problem.epsilon or problem.stop_when or may_tie):
         raise SettingError(_tied(bound))
     return Plan(
         problem=problem,
@@ -101,6 +115,10 @@ def prepare_simulation(
         allocation=tuple(bound.allocation.tolist()) if chosen.needs_truth else None,
         bound=bound,
     )
+
+
+def _changed(problem: Problem, **changes: object) -> Problem:
+    return problem.replace(**{key: value for key, value in changes.items() if value is not None})
 
 
 def _tied(bound: Bound) -> str:

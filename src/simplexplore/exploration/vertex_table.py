@@ -96,6 +96,13 @@ class VertexTable:
         right = [best, *self.polytope.tied_vertices(best, means)]
         return {self._number[v.zero] for v in right if v.zero in self._number}
 
+    def good_answers(self, means: Array, regret: float) -> set[int]:
+        """Numbers of the vertices met so far that earn so much less than the best, at most."""
+        best = self.polytope.optimal_vertex(means)
+        lost = (best.policy - [vertex.policy for vertex in self.vertices]) @ means
+        rounding = 1e-12 * np.abs(means).max()
+        return set(np.flatnonzero(lost <= regret + rounding).tolist())
+
     def explore(self, limit: int | None = None, edges: int = MAX_EDGES) -> bool:
         """Add all vertices; False if they, or their edges, are more than the limits."""
         limit = MAX_COUNTED // self.polytope.size if limit is None else limit

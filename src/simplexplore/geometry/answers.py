@@ -165,8 +165,8 @@ def all_vertices(polytope: Polytope) -> tuple[Vertex, ...]:
         if met > MAX_VERTICES:
             raise TooLargeError(
                 f"the feasible policies have more than {MAX_VERTICES} vertices, and with epsilon > "
-                "0 an answer must be compared with each. Merge or drop arms, drop constraints, or "
-                "set epsilon = 0, which looks at neighbouring vertices only."
+                "0 an answer must be compared with each. Give stop_when = {regret = ...} instead, "
+                "which lists none of them; or merge or drop arms, or drop constraints."
             )
         found.append(vertex)
     return tuple(found)

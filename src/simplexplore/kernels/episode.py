@@ -2,7 +2,8 @@
 
 Simulation and live exploration (events.py) call the same `observe`, `judge` and `choose`. When
 the best policy moves to a vertex whose edges are not in the table yet, `judge` returns
-UNKNOWN_VERTEX; Python adds the vertex and calls again, and nothing is lost or repeated.
+UNKNOWN_VERTEX; Python adds the vertex and calls again, and nothing is lost or repeated. So it is
+with UNKNOWN_REGRET.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .records import (
     PULLS,
     STATUS,
     STOPPED,
+    UNKNOWN_REGRET,
     UNKNOWN_VERTEX,
     VERTEX,
     WARM,
@@ -214,7 +216,7 @@ def simulate_runs(setting: Setting, table: Table, run: Run, memory: Memory, job:
             waiting = False
             # The one call in this function: each would be compiled in full.
             status = advance(setting, table, run, memory)
-            if status == UNKNOWN_VERTEX:
+            if status in (UNKNOWN_VERTEX, UNKNOWN_REGRET):
                 return status
             if status == STOPPED:
                 break

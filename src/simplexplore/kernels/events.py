@@ -25,6 +25,7 @@ from .records import (
     PULLS,
     STOPPED,
     TOLD,
+    UNKNOWN_REGRET,
     UNKNOWN_VERTEX,
     WARM,
     Events,
@@ -104,7 +105,7 @@ def fold_events(setting: Setting, table: Table, run: Run, memory: Memory, events
                 observe(setting, table, run, arms[i], rewards[i])
                 progress[1] = 1
             status = judge(setting, table, run, memory)
-            if status == UNKNOWN_VERTEX:
+            if status in (UNKNOWN_VERTEX, UNKNOWN_REGRET):
                 return status
             progress[1] = 0
         elif kind == EXPIRED:

@@ -33,7 +33,8 @@ Streams = npt.NDArray[np.uint64]  # (runs, 2, 4)
 GO_ON = 0
 STOPPED = 1
 UNKNOWN_VERTEX = 2
-NOT_SOLVED = 3
+UNKNOWN_REGRET = 3
+NOT_SOLVED = 4
 
 # Events of a live study: a pull is asked for; its reward arrives, in time or after it was
 # given up; it is given up; a pull was made elsewhere; a smaller delta needs a new judgement.

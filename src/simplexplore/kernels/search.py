@@ -15,12 +15,14 @@ from .kernel import inlined, kernel
 from .records import (
     EDGES,
     GO_ON,
+    LOOK,
     MISSING_EDGE,
     PAIRS,
     POLICIES,
     PULLS,
     SEARCH,
     STOPPED,
+    UNKNOWN_REGRET,
     UNKNOWN_VERTEX,
     VERTEX,
     Memory,
@@ -278,6 +280,20 @@ def tilt(setting: Setting, table: Table, run: Run, memory: Memory, weakest: int)
     if status == GO_ON:
         run.integers[SEARCH] = pulls + 1 + pulls // PATIENCE
     return status
+
+
+@kernel
+def within_regret(setting: Setting, table: Table, run: Run, memory: Memory, weakest: int) -> int:
+    """Stop when no policy earns much more than the recommended one, or no other can be the best.
+
+    The first is a linear program, and so for Python to say: LOOK is when to ask again, or -1 if it
+    is so.
+    """
+    if run.integers[LOOK] < 0:
+        return STOPPED
+    if run.integers[PULLS] >= run.integers[LOOK]:
+        return UNKNOWN_REGRET
+    return tilt(setting, table, run, memory, weakest)
 
 
 @kernel

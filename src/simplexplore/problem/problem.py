@@ -159,6 +159,11 @@ class Problem:
         """Number of arms."""
         return len(self.arms)
 
+    @property
+    def accepted_regret(self) -> float:
+        """How much less than the best an answer may earn: epsilon, or the regret of stop_when."""
+        return self.stop_when.regret if self.stop_when else self.epsilon
+
     def _content(self) -> dict[str, Any]:
         """Return the arguments that make this problem again."""
         return {

@@ -214,6 +214,7 @@ def relaxed(bound: Bound) -> RelaxedBound | None:
 NoteKind = Literal[
     "answer",
     "mix",
+    "stop when",
     "ties",
     "other allocations",
     "degenerate",
@@ -246,6 +247,12 @@ def notes(bound: Bound) -> list[Note]:
             time = own.vertex_characteristic_time / own.characteristic_time
             words = f"The best vertex of the feasible set takes {time:.3g} times as long."
             remarks.append(Note("mix", words))
+    if bound.problem.stop_when and bound.edges:
+        words = (
+            f"All this is about the best mix itself; exploration stops earlier, once no mix earns "
+            f"{number(bound.problem.stop_when.regret)} more than the answer (see 'simulate')."
+        )
+        remarks.append(Note("stop when", words))
     if bound.ties:
         tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
         more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""

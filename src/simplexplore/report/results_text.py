@@ -53,6 +53,7 @@ def circumstances(results: Sequence[Results]) -> str:
         f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
         f"{problem.rewards.name} rewards{_drawn(first)}, "
         f"delta {plan.delta:g}, {f'epsilon {problem.epsilon:g}, ' if problem.epsilon else ''}"
+        f"{f'stopping at {problem.stop_when}, ' if problem.stop_when else ''}"
         f"threshold {plan.threshold.name}, "
         f"{shown} {'run' if runs == [1] else 'runs'}"
         f"{' each' if len(results) > 1 else ''}, "

@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 def print_status(status: Status, console: Console) -> None:
     """Print everything that `Study.status` says."""
     answer = status["answer"]
-    epsilon = status["epsilon"]
+    epsilon, goal = status["epsilon"], status["stop_when"]
+    within = epsilon or (goal["regret"] if goal else 0.0)
     console.print(
         f"{status['name']}: {count(status['rewards'], 'reward')}, {status['pending']} pending, "
         f"{status['sampler']}, {status['scenario']}, threshold {status['threshold']} "
         f"({'proven' if status['proven'] else 'a heuristic'}), delta {status['delta']:g}"
-        f"{f', epsilon {epsilon:g}' if epsilon else ''}",
+        f"{f', epsilon {epsilon:g}' if epsilon else ''}"
+        f"{f', stops at regret {within:g}' if goal else ''}",
         style="dim",
     )
     console.print()
     if answer is not None:
         mix = ", ".join(f"{share:.3g} {arm}" for arm, share in answer["mix"].items())
         console.print(
-            f"Answer: {mix}. It is {f'within {epsilon:g} of the best, ' if epsilon else ''}"
+            f"Answer: {mix}. It is {f'within {within:g} of the best, ' if within else ''}"
             f"wrong with probability at most {answer['delta']:g}"
             f"{'' if status['proven'] else ' by a rule of thumb'}; found with "
             f"{count(answer['rewards'], 'reward')}.",
@@ -72,15 +74,20 @@ def _between(low: float | None, high: float | None) -> str:
 def _to_go(status: Status) -> str:
     if status["to_go"] is None:
         return "The best policies tie at the means seen so far: no telling how many samples to go."
-    low, high = status["to_go_range"] or (0, None)
-    ends = (
-        f"{number(low or 0)} or more" if high is None else f"{number(low or 0)} to {number(high)}"
-    )
     return (
         f"{percent(status['progress'])} of the evidence needed; about {number(status['to_go'])} "
-        "samples to go if the means are as they look"
-        + (f", {ends} in four runs of five." if low or high else "; it is too early for a range.")
+        f"samples to go if the means are as they look{_range(status['to_go_range'])}."
     )
+
+
+def _range(ends: list[int | None] | None) -> str:
+    if ends is None:
+        return ""
+    low, high = ends[0] or 0, ends[1]
+    if not low and high is None:
+        return "; it is too early for a range"
+    upper = "or more" if high is None else f"to {number(high)}"
+    return f", {number(low)} {upper} in four runs of five"
 
 
 def _so_far(status: Status) -> str:

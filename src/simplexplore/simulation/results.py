@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,6 +56,7 @@ class Results:
         Whether `max_steps` ended it.
     correct : (n,) array of bool
         Whether it recommended an optimal policy, or one within epsilon of it; decided exactly.
+        With `stop_when` one within the regret asked for.
     pulls : (n, K) array
         Samples of each arm.
     seconds : float
@@ -133,6 +134,7 @@ class Results:
             "proven": self.is_proven,
             "delta": self.plan.delta,
             **({"epsilon": self.plan.problem.epsilon} if self.plan.problem.epsilon else {}),
+            **({"stop_when": asdict(goal)} if (goal := self.plan.problem.stop_when) else {}),
             "family": self.plan.problem.rewards.name,
             "runs": self.runs,
             "runs_asked": self.runs_asked,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -29,6 +29,7 @@ from simplexplore.exploration.seeding import streams
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.families import Bounded, Gaussian
 from simplexplore.problem.problem import Problem
+from simplexplore.problem.stop_when import StopWhen
 
 from .results import Results
 
@@ -64,6 +65,7 @@ def simulate(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
+    stop_when: StopWhen | Mapping[str, float] | None = None,
     runs: int = 100,
     seed: int = 0,
     scenario: str | None = None,
@@ -83,7 +85,7 @@ def simulate(
         True means; default: the problem's own guess.
     sampler : str
         One of `simplexplore.SAMPLERS`, or the path of a sampler file.
-    delta, epsilon, scenario
+    delta, epsilon, stop_when, scenario
         Default: the problem's.
     threshold : str
         One of `simplexplore.THRESHOLDS`, or the path of a threshold file. ``"gk16"`` compares
@@ -114,6 +116,7 @@ def simulate(
         threshold,
         delta=delta,
         epsilon=epsilon,
+        stop_when=stop_when,
         scenario=scenario,
         tracking=tracking,
         may_tie=max_steps is not None,
@@ -201,7 +204,7 @@ def _run_blocks(
             means, noise, streams(seed, range(start, stop)), max_steps
         )
         seconds = time.perf_counter() - began
-        right = np.isin(vertices, list(engine.table.right_answers(means)))
+        right = np.isin(vertices, list(engine.right_answers(means)))
         idle.put(engine)
         return _Block(start, pulls, right, counts, seconds)
 

@@ -215,7 +215,9 @@ class State:
         problem = plan.problem
         mix = policy_in_words(np.array(self.answer["policy"]), problem.arms)
         rule = "" if plan.threshold.is_proven(problem.rewards.name) else ", by a rule of thumb"
-        within = f"within {problem.epsilon:g} of the best, " if problem.epsilon else ""
+        within = (
+            f"within {problem.accepted_regret:g} of the best, " if problem.accepted_regret else ""
+        )
         sure = f"wrong with probability at most {self.answer['delta']:g}{rule}"
         return f"The answer, {within}{sure}: {mix}."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import NamedTuple, NotRequired
 from weakref import WeakKeyDictionary
 
@@ -81,6 +82,7 @@ class StateStatus(TypedDict):
     proven: bool
     delta: float
     epsilon: float
+    stop_when: dict[str, float] | None
     asked: int
     rewards: int
     late: int
@@ -129,7 +131,7 @@ def status_of(state: State) -> StateStatus:
     bound = None if known is None else known.bound
     moment = moment_of(engine)
     edges = _edges(state, moment) if engine.is_warm else None
-    progress, to_go, to_go_range = _progress(state, edges, known)
+    progress, to_go, to_go_range = _progress(state, edges, known, moment)
     return {
         "state": state.name,
         "seq": state.seq,
@@ -139,6 +141,7 @@ def status_of(state: State) -> StateStatus:
         "proven": plan.threshold.is_proven(problem.rewards.name),
         "delta": plan.delta,
         "epsilon": problem.epsilon,
+        "stop_when": asdict(problem.stop_when) if problem.stop_when else None,
         "asked": state.asked,
         "rewards": state.rewards,
         "late": state.totals["late"],
@@ -192,6 +195,7 @@ def _plan(engine: Engine) -> _Plan | None:
     except NotConvergedError:
         return None
     is_default = (plan.sampler.name, plan.threshold.name) == ("top-two", "tilt")
+    is_default &= plan.problem.stop_when is None
     return _Plan(bound, expected_samples(bound, plan.scenario) if is_default else None)
 
 
@@ -255,7 +259,7 @@ def _constraints(state: State, policy: Array | None) -> list[ConstraintStatus]:
 
 
 def _progress(
-    state: State, edges: list[EdgeStatus] | None, plan: _Plan | None
+    state: State, edges: list[EdgeStatus] | None, plan: _Plan | None, moment: Moment | None
 ) -> tuple[float | None, int | None, list[int | None] | None]:
     """Which share of the evidence there is, how many samples are missing, and the range of that."""
     if edges is None or plan is None:
@@ -264,8 +268,12 @@ def _progress(
     weakest = min(edges, key=lambda edge: edge["statistic"] - edge["threshold"])
     statistic, threshold = max(0.0, weakest["statistic"]), weakest["threshold"]
     progress = min(1.0, weakest["statistic"] / threshold)
+    goal = state.engine.plan.problem.stop_when
     if state.answer is not None:
-        return progress, 0, [0, 0]
+        return (1.0 if goal else progress), 0, [0, 0]
+    if goal is not None and moment is not None:
+        more = moment.regret.more(goal.regret)
+        return 1 / (1 + more), _whole(max(1.0, more * state.engine.pulls)), None
     if plan.expected is None:
         # Each sample adds 1 / T to the least settled comparison if samples are well spent.
         left = max(0.0, threshold - statistic) * plan.bound.characteristic_time

@@ -19,7 +19,9 @@ export function inWords(status) {
   return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left}`];
 }
 
-function range([low, high]) {
+function range(ends) {
+  if (ends === null) return "";
+  const [low, high] = ends;
   if (!low && high === null) return "; it is too early for a range";
   return `, ${number(low)} ${high === null ? "or more" : `to ${number(high)}`} in four runs of five`;
 }
@@ -37,6 +39,7 @@ export function figures(status) {
     ["Given up", number(status.expired)],
     ["Allowed error", number(status.delta)],
     ...(status.epsilon ? [["Allowed loss", number(status.epsilon)]] : []),
+    ...(status.stop_when ? [["Stops when lost at most", number(status.stop_when.regret)]] : []),
     ...sure,
   ];
   return el("dl", { class: "figures" }, ...pairs.map(([name, value]) =>
