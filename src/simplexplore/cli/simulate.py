@@ -84,6 +84,15 @@ Folder = Annotated[
         metavar="DIR", show_default=False, help="Save all runs in a folder, to load again."
     ),
 ]
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="OUT.csv",
+        show_default=False,
+        help="Save what could be said along the first 10 runs (csv or json): confidence, bound on "
+        "the regret, p-values.",
+    ),
+]
 
 
 def simulate(
@@ -103,6 +112,7 @@ def simulate(
     max_steps: MaxSteps = None,
     out: Folder = None,
     plot: Plot = None,
+    trace: Trace = None,
     as_json: AsJson = False,
 ) -> None:
     """Run samplers many times where the means are known: how many samples, how often right."""
@@ -110,6 +120,7 @@ def simulate(
     from simplexplore.report.page import check_plot_path
     from simplexplore.samplers import find_sampler
     from simplexplore.simulation.results_files import ResultsFolder
+    from simplexplore.simulation.trace import check_threshold, check_trace_path, write_trace
 
     given = None if means is None else parse_means(means)
     drawn = None if noise is None else parse_means(noise, "--noise")
@@ -118,6 +129,9 @@ def simulate(
         find_sampler(name)
     if plot is not None:
         check_plot_path(plot)
+    if trace is not None:
+        check_trace_path(trace)
+        check_threshold(threshold)
     if out is not None:
         ResultsFolder(out).check_writable()
     problem = Problem.from_file(file)
@@ -139,7 +153,11 @@ def simulate(
         workers=workers,
         max_steps=max_steps,
     )
+    if trace is not None:
+        write_trace(results, trace)
     _show(results, out, plot, as_json)
+    if trace is not None and not as_json:
+        console().print(f"\nTraces: {trace}")
     exit_if_unfinished(results, jobs)
 
 

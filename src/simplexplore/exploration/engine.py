@@ -24,6 +24,7 @@ from simplexplore.geometry.circuits import count_directions
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels import episode, events
 from simplexplore.kernels.blocks import Block
+from simplexplore.kernels.information import draw
 from simplexplore.kernels.records import (
     ARM,
     GO_ON,
@@ -232,6 +233,14 @@ class Engine:
         unit = float(self.plan.problem.rewards.to_unit(reward))
         with self._stopwatch.running(), np.errstate(all="ignore"):
             episode.observe(self._setting, table, run, arm, unit)
+
+    def play(self, arm: int, mean: float, noise: float) -> int | None:
+        """Draw a reward as `simulate` does, in unit coordinates, take it in, and `advance`."""
+        table, run, _ = self._arrays
+        with self._stopwatch.running(), np.errstate(all="ignore"):
+            reward = draw(self._setting, run, mean, noise)
+            episode.observe(self._setting, table, run, arm, reward)
+        return self.advance()
 
     def advance(self) -> int | None:
         """Recommend, then the next arm, or None when the evidence is enough."""

@@ -40,4 +40,5 @@ def moment_of(engine: Engine) -> Moment | None:
     if not (engine.has_moments and engine.is_warm):
         return None
     p = engine.plan.delta_of_rule * math.exp(-engine.surplus())
-    return Moment(confidence=max(0.0, 1.0 - p), regret=engine.regret())
+    confidence = 1.0 - p if p < 1.0 - 1e-12 else 0.0  # the rest is rounding
+    return Moment(confidence=confidence, regret=engine.regret())

@@ -153,9 +153,7 @@ def run_plan(
     """Simulate many runs of a plan that was prepared with its means; counts were checked."""
     problem, bound = plan.problem, cast(Bound, plan.bound)
     spread = _noise(problem, bound.means, noise)
-    drawn = problem.rewards.sigmas(problem.size)
-    if spread is not None:
-        drawn = spread * float(problem.rewards.to_unit(1.0) - problem.rewards.to_unit(0.0))
+    drawn = drawn_noise(problem, spread)
     count = workers or os.cpu_count() or 1
     cap = max_steps or DEFAULT_MAX_STEPS
     done = sorted(
@@ -244,6 +242,14 @@ def _run_blocks(
 def _pieces(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
     for first in range(start, stop, size):
         yield first, min(first + size, stop)
+
+
+def drawn_noise(problem: Problem, noise: Array | None) -> Array:
+    """Standard deviations that rewards are drawn with, in unit coordinates."""
+    rewards = problem.rewards
+    if noise is None:
+        return rewards.sigmas(problem.size)
+    return np.asarray(noise * float(rewards.to_unit(1.0) - rewards.to_unit(0.0)))
 
 
 def _noise(problem: Problem, means: Array, noise: npt.ArrayLike | None) -> Array | None:
