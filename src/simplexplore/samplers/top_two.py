@@ -1,8 +1,9 @@
 """Ours: the empirical best policy against its closest edge (docs/theory/tracking.md).
 
 The challenger is the edge with the least evidence, plus a small logarithmic price on arms that
-have hardly been tried; between its arms, samples go where they inform most. Two policies that
-tie could keep each other busy for ever while a third is underrated, so now and then, about
+have hardly been tried; between its arms, samples go where they inform most. Of bounded rewards
+`tilt` knows more than their means: evidence and shares count by the variance seen. Two policies
+that tie could keep each other busy for ever while a third is underrated, so now and then, about
 sqrt(t) times in all for each arm, the arms are played in turn. Where exploration must satisfy
 the constraints, information-directed shares have no meaning without the rows' prices: there
 the target is the exact allocation within the set (ctns.py), solved for at every other step and
@@ -27,6 +28,12 @@ WITHIN_CONSTRAINTS = "ctns.py"
 PRICE = 0.5  # of a logarithm of pulls, beside evidence
 TURNS = 0.5  # of the forced exploration that cumulative tracking uses
 
+# The two bets of this number are weak enough to tell the mean square of rewards.
+WEAK = 20
+
+# An arm's variance is at first that of rewards at the two ends, counted like so many samples.
+PRIOR = 2.0
+
 
 @kernel
 def turns(setting: Setting, pulls: float) -> int:
@@ -36,8 +43,66 @@ def turns(setting: Setting, pulls: float) -> int:
 
 
 @kernel
+def share_of_variance(setting: Setting, run: Run, arm: int, gap: float) -> float:
+    """Variance of bounded rewards as a share of p (1 - p), which those at the two ends have.
+
+    No tilt is stronger than the first, so that evidence of a gap has no use for less variance than
+    this leaves.
+    """
+    mean, n = run.mean[arm], run.n[arm]
+    most = mean * (1.0 - mean)
+    if not setting.betting or most <= 0.0:
+        return 1.0
+    tilts = setting.tilts
+    # log(1 + b x) + log(1 + c x) = (b + c) x - (b^2 + c^2) x^2 / 2 but for terms of third order.
+    b, c = tilts.slope[0, WEAK], tilts.slope[1, WEAK]
+    both = run.bets[arm, WEAK] + run.bets[arm, tilts.strength.size + WEAK]
+    square = (n * (b + c) * mean - both) / (0.5 * (b * b + c * c))
+    variance = (max(square - n * mean * mean, 0.0) + PRIOR * most) / (n + PRIOR)
+    return min((variance + gap / tilts.strength[0]) / most, 1.0)
+
+
+@kernel
+def evidence(setting: Setting, table: Table, run: Run, first: int, edge: int) -> float:
+    """The statistic of an edge, by the variances of its arms."""
+    value = run.value[edge - first]
+    if not setting.betting:
+        return value
+    gap = max(run.gap[edge - first], 0.0)
+    told = 0.0
+    seen = 0.0
+    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        a = table.arm[k]
+        spread = run.mean[a] * (1.0 - run.mean[a]) * table.v[k] * table.v[k] / run.n[a]
+        told += spread
+        seen += spread * share_of_variance(setting, run, a, gap)
+    return value * told / seen if seen > 0.0 else value
+
+
+@kernel
+def share(setting: Setting, table: Table, run: Run, first: int, edge: int) -> None:
+    """Share a sample among the arms of an edge by what each would tell."""
+    base, end = table.first_entry[edge], table.first_entry[edge + 1]
+    value = respond(setting, table, run, edge, base, run.n)
+    gap = max(run.gap[edge - first], 0.0)
+    total = 0.0
+    for k in range(base, end):
+        a = table.arm[k]
+        run.w[a] = run.n[a] * run.gradient[k - base] / value if value > 0.0 else 0.0
+        if setting.betting:
+            run.w[a] *= share_of_variance(setting, run, a, gap)
+        total += run.w[a]
+    for k in range(base, end):
+        a = table.arm[k]
+        if not total > 0.0:
+            run.w[a] = 1.0 / (end - base)  # tied means tell nothing yet
+        elif setting.betting:
+            run.w[a] /= total
+
+
+@kernel
 def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
-    """Share the next sample among the challenger's arms by what each would tell."""
+    """Share the next sample among the arms of the challenger."""
     for a in range(setting.size):
         run.w[a] = 0.0
     pulls = float(run.integers[PULLS])
@@ -53,13 +118,8 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         rarest = math.inf
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
             rarest = min(rarest, run.n[table.arm[k]])
-        score = run.value[edge - first] + PRICE * math.log(rarest)
+        score = evidence(setting, table, run, first, edge) + PRICE * math.log(rarest)
         if score < least:
             least = score
             challenger = edge
-    base, end = table.first_entry[challenger], table.first_entry[challenger + 1]
-    value = respond(setting, table, run, challenger, base, run.n)
-    for k in range(base, end):
-        a = table.arm[k]
-        # Tied means tell nothing yet: share evenly.
-        run.w[a] = run.n[a] * run.gradient[k - base] / value if value > 0.0 else 1.0 / (end - base)
+    share(setting, table, run, first, challenger)
