@@ -34,7 +34,7 @@ class AllocationSet:
     costs : (K,) array
         What one sample of each arm costs.
     inside : (K,) array
-        The allocation whose least share, of the arms in play, is largest.
+        The allocation that gives each arm in play the same part of what it could get.
     deep : (K,) array
         An allocation at which all inequalities hold strictly: `above`, and w >= 0 of `arms`.
     """
@@ -91,7 +91,7 @@ class AllocationSet:
             arms=in_play,
             in_play=in_play,
             costs=np.ones(polytope.size),
-            inside=polytope.deepest_policy(slacks=False),
+            inside=polytope.fair_policy(),
             deep=polytope.deepest_policy(),
         )
 

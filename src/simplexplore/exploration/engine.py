@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.errors import ProblemError, SettingError, SimplexploreError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.circuits import count_directions
@@ -45,7 +46,7 @@ from simplexplore.kernels.search import BEST, LOOKS, gain_bound, level_of_policy
 from simplexplore.kernels.tilt import tilt_evidence
 from simplexplore.samplers import SAMPLERS
 
-from .arrays import fitted, make_setting, make_state
+from .arrays import fitted, make_setting, make_state, scenario_of_rule
 from .compile import Program, Stopwatch, is_switched_off
 from .plan import Plan
 from .regret import Regret, largest_regret
@@ -90,7 +91,8 @@ class Engine:
             # The start must not depend on any means: maximise nothing.
             start = self.polytope.optimal_vertex(np.zeros(problem.size))
             self.table = VertexTable(self.polytope, start)
-        self._sampler = plan.sampler.in_scenario(plan.scenario)
+        self._allowed = AllocationSet.of(self.polytope, plan.scenario)
+        self._sampler = plan.sampler.in_scenario(scenario_of_rule(plan, self._allowed))
         self._program = Program(
             self._sampler.file,
             plan.threshold.file,
@@ -99,22 +101,27 @@ class Engine:
             bool(problem.epsilon),
             bool(problem.stop_when),
         )
-        self._setting = make_setting(plan, self.polytope, self.table, self._program.slots)
+        self._make_setting()
         self._forget_growth()
 
     def twin(self) -> Engine:
         """Another engine for the same plan, for another thread: nothing that changes is shared."""
         other = object.__new__(Engine)
         other.plan, other.polytope = self.plan, self.polytope
+        other._allowed = self._allowed
         other._sampler, other._program = self._sampler, self._program
         other.table, other._setting = self.table.fresh(), self._setting
         other._forget_growth()
         return other
 
+    def _make_setting(self) -> None:
+        parts = self.polytope, self._allowed, self.table, self._program.slots
+        self._setting = make_setting(self.plan, *parts)
+
     def _forget_growth(self) -> None:
         """Arrays for the vertices known now; what is added later is remembered in order."""
         self._followed: list[int] = []
-        self._arrays = make_state(self.plan, self._setting, self.table)
+        self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
         self._blocks: list[Block] | None = None
         self._stopwatch = Stopwatch()
         self.pending: Array = np.zeros(self._setting.size)
@@ -326,7 +333,7 @@ class Engine:
     def tighten(self, delta: float) -> None:
         """Go on with another delta: thresholds change, evidence and allocation do not."""
         self.plan = replace(self.plan, delta=delta)
-        self._setting = make_setting(self.plan, self.polytope, self.table, self._program.slots)
+        self._make_setting()
         self._blocks = None
         self.run.integers[LOOK] = max(0, int(self.run.integers[LOOK]))
 
