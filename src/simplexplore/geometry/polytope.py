@@ -291,8 +291,10 @@ class Polytope:
         than one part in as many as there are arms (docs/theory/tracking.md).
         """
         arms = self.form.columns[self.form.columns < self.size]
-        equal = 1.0 / len(arms)
         most = self.deepest_policy(slacks=False)
+        if not len(arms):
+            return most
+        equal = 1.0 / len(arms)
         for a in arms:
             if most[a] < equal:
                 cost = np.zeros(self.size)

@@ -30,6 +30,14 @@ def room(setting: Setting, run: Run) -> float:
     return 0.0 if run.integers[WARM] else setting.room
 
 
+@inlined
+def room_of_arm(setting: Setting, run: Run, a: int) -> float:
+    """The same for an arm's floor and cap; where these are one, whole pulls must miss it."""
+    if setting.floor[a] < setting.cap[a]:
+        return room(setting, run)
+    return max(setting.cap[a], 1.0 - setting.cap[a])
+
+
 @kernel
 def measure(setting: Setting, run: Run, memory: Memory) -> None:
     """Write by how many pulls each row is exceeded, inequalities first, into memory.excess.
@@ -53,8 +61,8 @@ def measure(setting: Setting, run: Run, memory: Memory) -> None:
         excess[m + i] = used - pulls * setting.total[i]
     excess[rows], excess[rows + 1], excess[rows + 2] = pulls, 0.0, -1.0
     if setting.limited:
-        least = room(setting, run) + ROUNDING
         for a in range(setting.size):
+            least = room_of_arm(setting, run, a) + ROUNDING
             if (pulls + 1.0) * setting.floor[a] - handed_out(run, a) > least:
                 excess[rows + 1] += 1.0
                 excess[rows + 2] = float(a)
@@ -75,6 +83,7 @@ def keeps(setting: Setting, run: Run, memory: Memory, a: int) -> bool:
         if after > setting.steps[i] + ROUNDING and after > abs(excess[m + i]):
             return False
     if setting.limited:
+        most = room_of_arm(setting, run, a) + ROUNDING
         if handed_out(run, a) + 1.0 - (excess[rows] + 1.0) * setting.cap[a] > most:
             return False
         due = excess[rows + 1]
@@ -102,7 +111,6 @@ def least_harm(setting: Setting, run: Run, memory: Memory) -> int:
     """The arm after which excesses have the least sum of squares."""
     excess = memory.excess
     m = setting.limit.size
-    spare = room(setting, run)
     pulls = excess[m + setting.total.size] + 1.0
     arm = -1
     least = math.inf
@@ -110,13 +118,14 @@ def least_harm(setting: Setting, run: Run, memory: Memory) -> int:
         a = setting.first_arms[k]
         harm = 0.0
         for i in range(m):
-            harm += squared(excess[i] + setting.above[i, a] - setting.limit[i] - spare)
+            harm += squared(excess[i] + setting.above[i, a] - setting.limit[i] - room(setting, run))
         for i in range(setting.total.size):
             after = abs(excess[m + i] + setting.equal[i, a] - setting.total[i])
             harm += squared(after - setting.steps[i])
         if setting.limited:
             # Of the single arms' terms only its own changes with who is played.
             n = handed_out(run, a)
+            spare = room_of_arm(setting, run, a)
             harm += squared(n + 1.0 - pulls * setting.cap[a] - spare)
             harm -= squared(n - pulls * setting.cap[a] - spare)
             harm += squared(pulls * setting.floor[a] - n - 1.0 - spare)

@@ -34,10 +34,10 @@ PRIOR = 2.0
 
 
 @kernel
-def turns(setting: Setting, pulls: float) -> int:
+def turns(setting: Setting, pulls: float, part: float) -> int:
     """Forced pulls due after so many in all."""
     size = float(setting.size)
-    return int(TURNS * size * (math.sqrt(size * size + pulls) - size))
+    return int(part * size * (math.sqrt(size * size + pulls) - size))
 
 
 @kernel
@@ -122,8 +122,8 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     for a in range(setting.size):
         run.w[a] = 0.0
     pulls = float(run.integers[PULLS])
-    turn = turns(setting, pulls)
-    if turn > turns(setting, pulls - 1.0):
+    turn = turns(setting, pulls, TURNS)
+    if turn > turns(setting, pulls - 1.0, TURNS):
         run.w[setting.first_arms[turn % setting.first_arms.size]] = 1.0
         return
     first = table.first_edge[run.integers[VERTEX]]
