@@ -48,6 +48,7 @@ from simplexplore.samplers import SAMPLERS
 
 from .arrays import fitted, make_setting, make_state, scenario_of_rule
 from .compile import Program, Stopwatch, is_switched_off
+from .excess import excess_bound
 from .plan import Plan
 from .regret import Regret, largest_regret
 from .vertex_table import AnswerTable, VertexTable
@@ -277,6 +278,18 @@ class Engine:
                 f"{sampler.file.name} left the allocation {shares} in run.w, which does not "
                 "satisfy the constraints; project_within_rows finds the closest one that does."
             )
+
+    @cached_property
+    def excess_bound(self) -> float | None:
+        """Pulls by which limits on samples can be exceeded at most; None if there are none."""
+        if self._allowed.is_simplex:
+            return None
+        return excess_bound(self._allowed, self._setting.room)
+
+    @property
+    def handed_out(self) -> Array:
+        """Pulls by arm: answered, in flight, and given up."""
+        return np.asarray(self.run.n + self.pending + self.run.given_up)
 
     def may_play(self, arm: int) -> bool:
         """Whether some feasible policy uses the arm."""

@@ -45,6 +45,15 @@ def excess_bound(allowed: AllocationSet, room: float = 0.0) -> float:
     return max(room, step) + longest + longest**2 / (2 * depth) if depth > 0 else math.inf
 
 
+def limits_in_words(most: float) -> str:
+    """What is promised about limits on samples, with the bound of the problem at hand."""
+    if most == 0:
+        return "The pulls keep the limits: no prefix of them ever exceeds one."
+    if math.isinf(most):
+        return "The pulls keep the limits but for a number of pulls that does not grow."
+    return f"The pulls keep the limits but for {most:.2g} pulls, at any time."
+
+
 def _depth(moves: Array) -> float:
     """How far below 0 all moves can be at once, on average over the arms of a mix."""
     from scipy.optimize import linprog

@@ -296,7 +296,7 @@ class Polytope:
             return most
         equal = 1.0 / len(arms)
         for a in arms:
-            if most[a] < equal:
+            if most[a] < equal * (1 - 1e-9):
                 cost = np.zeros(self.size)
                 cost[a] = 1.0
                 most = np.maximum(most, self.optimal_vertex(cost).policy)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simplexplore.exploration.excess import limits_in_words
+
 from .bound_text import uses
 from .numbers import mean_and_error, number, percent, percent_between, ratio
 from .results_text import circumstances, comparable, sampler_labels, standing
@@ -43,6 +45,8 @@ def print_results(results: Sequence[Results], console: Console) -> None:
         plan = group[0].plan
         if plan.scenario == "anytime" and plan.problem.names:
             print_limited(console, _realised_use(group), len(plan.problem.names), "with more slack")
+            if (most := group[0].excess_bound) is not None:
+                console.print(limits_in_words(most))
     console.print()
     for sentence in dict.fromkeys(standing(result) for result in results):
         console.print(sentence)

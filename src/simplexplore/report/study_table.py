@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from simplexplore.exploration.excess import limits_in_words
 from simplexplore.problem.spelling import count
 
 from .numbers import number, percent, shorten
@@ -63,6 +65,8 @@ def print_status(status: Status, console: Console) -> None:
         )
     if status["constraints"]:
         print_limited(console, _constraints(status), len(status["constraints"]), "")
+        for sentence in limits_kept(status):
+            console.print(sentence)
 
 
 def _between(low: float | None, high: float | None) -> str:
@@ -154,6 +158,22 @@ def _constraints(status: Status) -> Table:
         cells = [_number(row[name]) for name in ("lower", "upper", "explored", "policy")]
         table.add_row(shorten(row["name"], 30), *cells)
     return table
+
+
+def limits_kept(status: Status) -> list[str]:
+    """What holds of limits on samples, and which were exceeded all the same, from outside."""
+    if status["scenario"] == "end-of-time":
+        return []
+    most = math.inf if status["excess_bound"] is None else status["excess_bound"]
+    above = [row for row in status["constraints"] if (row["excess"] or 0.0) > most + 1e-6]
+    return [
+        limits_in_words(most),
+        *(
+            f"{row['name']} is exceeded by {number(row['excess'] or 0.0)} pulls, by pulls made "
+            "elsewhere."
+            for row in above
+        ),
+    ]
 
 
 def print_studies(studies: Sequence[StudySummary], console: Console) -> None:

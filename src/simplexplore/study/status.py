@@ -64,7 +64,8 @@ class ConstraintStatus(TypedDict):
     name: str
     lower: float | None
     upper: float | None
-    explored: float | None
+    explored: float | None  # over all pulls handed out
+    excess: float | None  # pulls by which they exceed it, of the arm that uses it most
     policy: float | None
 
 
@@ -97,6 +98,7 @@ class StateStatus(TypedDict):
     arms: list[ArmStatus]
     edges: list[EdgeStatus] | None
     constraints: list[ConstraintStatus]
+    excess_bound: float | None
     confidence: float | None
     regret_bound: float | None
     progress: float | None
@@ -156,6 +158,7 @@ def status_of(state: State) -> StateStatus:
         "arms": _arms(state, policy, bound, means, low, high),
         "edges": edges,
         "constraints": _constraints(state, policy),
+        "excess_bound": None if engine.excess_bound is None else _finite(engine.excess_bound),
         "confidence": None if moment is None else moment.confidence,
         "regret_bound": None if moment is None else _finite(moment.regret_bound),
         "progress": progress,
@@ -243,13 +246,21 @@ def _edges(state: State, moment: Moment | None) -> list[EdgeStatus]:
 
 def _constraints(state: State, policy: Array | None) -> list[ConstraintStatus]:
     engine = state.engine
-    problem = engine.plan.problem
+    problem, handed = engine.plan.problem, engine.handed_out
+    pulls = float(handed.sum())
+
+    def excess(row: Array, lower: float, upper: float) -> float:
+        used, scale = float(row @ handed), float(np.abs(row).max(initial=0.0))
+        above = max(used - pulls * upper, pulls * lower - used, 0.0)
+        return above / scale if above > 1e-6 * scale else 0.0
+
     return [
         {
             "name": name,
             "lower": _finite(lower),
             "upper": _finite(upper),
-            "explored": float(row @ engine.run.n / engine.pulls) if engine.pulls else None,
+            "explored": float(row @ handed / pulls) if pulls else None,
+            "excess": None if engine.excess_bound is None else excess(row, lower, upper),
             "policy": None if policy is None else float(row @ policy),
         }
         for name, row, lower, upper in zip(
