@@ -52,6 +52,11 @@ def _weights(prior):
 WEIGHTS = {1: _weights(WIN), -1: _weights(LOSE)}
 
 
+def _log(weights):
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
+
+
 @kernel
 def certificate(setting, edge, run, memory, least):
     """Certified evidence of the tilts of an edge; where it was looked for is in memory.newton."""
@@ -106,10 +111,13 @@ class State:
         total = LOG_SCALE
         for arm in range(len(self.n)):
             x = self.exponents(arm, points[:, arm])
+            weights = WEIGHTS[int(np.sign(self.v[arm]))]
             top = x.max(axis=1, keepdims=True)
-            inside = np.exp(x - top) @ WEIGHTS[int(np.sign(self.v[arm]))].T
-            with np.errstate(divide="ignore"):
+            inside = np.exp(x - top) @ weights.T
+            if (inside > 0).all():
                 total = total + top + np.log(inside)
+            else:  # too far apart for one power of e
+                total = total + np.logaddexp.reduce(x[:, None, :] + _log(weights), axis=2)
         top = total.max(axis=1, keepdims=True)
         return top[:, 0] + np.log(np.exp(total - top).sum(axis=1))
 
@@ -313,10 +321,8 @@ def check_certificates(family, count, seed, points=6, search_every=20, units=Non
         asked += 1
         tested += len(feasible)
         tilts = state.log_tilts(feasible)
-        with np.errstate(over="ignore", divide="ignore"):
-            both = np.logaddexp(
-                tilts + math.log(0.95), state.log_conjugate(feasible) + math.log(0.05)
-            )
+        both = np.logaddexp(tilts + math.log(0.95), state.log_conjugate(feasible) + math.log(0.05))
+        assert not np.isnan(both).any()
         size = state.size_of(feasible)
         excess = max(excess, float(((bound - tilts) / size).max()))
         # Evidence of 0 says nothing, and is always right.
