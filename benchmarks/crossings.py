@@ -208,7 +208,7 @@ def found_by(rewards: Rewards, size: int, gap: float, sampling: str, given) -> n
     job = Job(
         means=np.concatenate([means, -np.sign(order), SHARES[sampling][size], sd, [level]]),
         noise=drawn,
-        cap=given.pulls,
+        cap=2 * given.pulls // size,
         seeds=streams(given.seed, range(given.runs)),
         progress=np.array([0, sampling == "adversary", best]),
         pulls=np.zeros(0, dtype=np.int64),
@@ -239,8 +239,8 @@ def written(given, rows: list[str], worst: float) -> str:
     python benchmarks/crossings.py --runs {given.runs} --pulls {given.pulls} --seed {given.seed}
 
 simplexplore {sx.__version__}, numpy {np.__version__}, Python {platform.python_version()};
-{given.runs:,} runs of {given.pulls:,} pulls for each row, about half an hour on one core. How often
-`tilt` would have said something false; `crossings.py` says what counts. Runs out of {given.runs:,}:
+{given.runs:,} runs for each row, of {given.pulls:,} pulls with two arms and half as many with four;
+about half an hour on one core. How often `tilt` would have said something false; `crossings.py` says what counts. Runs out of {given.runs:,}:
 `stop` at delta = 0.3, `confidence` and `gain` at 0.3 / 0.1 / 0.01. The last column is the largest
 upper 95% Clopper-Pearson limit over its delta: all are {verdict} 1, the largest is {worst:.2f}.
 
@@ -255,7 +255,7 @@ upper 95% Clopper-Pearson limit over its delta: all are {verdict} 1, the largest
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--pulls", type=int, default=2_000)
+    parser.add_argument("--pulls", type=int, default=2_000, help="half as many with four arms")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="rows that hold this word")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))

@@ -293,7 +293,7 @@ def searched(state, lam, low, high):
     return on_the_plane(state, point(found.x), arm, low, high)
 
 
-def check_certificates(family, count, seed, points=6, search_every=20, units=None):
+def check_certificates(family, count, seed, points=6, search_every=100, units=None):
     """Random states, each with many feasible points, by their number.
 
     Returns the number of points; the largest excess of a certificate over a value, relative to the
