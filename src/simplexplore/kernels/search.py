@@ -58,6 +58,13 @@ def put_aside(table: Table, memory: Memory, edge: int, sign: float) -> None:
     aside.offset[0] = sign * table.offset[edge]
 
 
+@inlined
+def put_row_aside(table: Table, memory: Memory, edge: int, row: int) -> None:
+    """Copy what a row of Memory.looks is about into memory.edge."""
+    sign = 1.0 if row == 0 else -1.0
+    put_aside(table, memory, edge, sign)
+
+
 @kernel
 def put_pair(memory: Memory, winner: int, loser: int) -> None:
     """Make memory.edge the question whether one arm is better than another."""
@@ -104,7 +111,7 @@ def look_at(
     Arguments are those of `is_ruled_out`.
     """
     # Asked of a copy in any case: code for one more table would be compiled for nothing.
-    put_aside(table, memory, edge, 1.0 if row == 0 else -1.0)
+    put_row_aside(table, memory, edge, row)
     if statistic < 0.0:
         statistic = statistic_aside(setting, run, memory)
     run.root[memory.edge.first_root] = 0.0
@@ -142,7 +149,7 @@ def is_ruled_out(
     if looks[row + ASKED, edge] == pulls:
         return False
     if statistic < 0.0:
-        put_aside(table, memory, edge, 1.0 if row == 0 else -1.0)
+        put_row_aside(table, memory, edge, row)
         statistic = statistic_aside(setting, run, memory)
     if not (statistic > 0.0 and is_promising(setting, run, memory, row, edge, statistic, level)):
         return False
