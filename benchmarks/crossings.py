@@ -1,6 +1,6 @@
 """Crossing frequencies: how often `tilt` would have said something false, under ties and near-ties.
 
-    python benchmarks/crossings.py [--runs 10000] [--pulls 2000] [--seed 0] [--only WORD]
+    python benchmarks/crossings.py [--runs 10000] [--pulls 2000] [--seed 0] [--only WORD ...]
 
 Each row is one set of runs that never stop. In a tie every policy is as good as the best one, and
 the proof says that the rule stops at another policy than one fixed beforehand with probability at
@@ -208,7 +208,7 @@ def found_by(rewards: Rewards, size: int, gap: float, sampling: str, given) -> n
     job = Job(
         means=np.concatenate([means, -np.sign(order), SHARES[sampling][size], sd, [level]]),
         noise=drawn,
-        cap=2 * given.pulls // size,
+        cap=4 * given.pulls // size**2,
         seeds=streams(given.seed, range(given.runs)),
         progress=np.array([0, sampling == "adversary", best]),
         pulls=np.zeros(0, dtype=np.int64),
@@ -239,7 +239,7 @@ def written(given, rows: list[str], worst: float) -> str:
     python benchmarks/crossings.py --runs {given.runs} --pulls {given.pulls} --seed {given.seed}
 
 simplexplore {sx.__version__}, numpy {np.__version__}, Python {platform.python_version()};
-{given.runs:,} runs for each row, of {given.pulls:,} pulls with two arms and half as many with four;
+{given.runs:,} runs for each row, of {given.pulls:,} pulls with two arms and {given.pulls // 4:,} with four;
 about half an hour on one core. How often `tilt` would have said something false; `crossings.py`
 says what counts. Runs out of {given.runs:,}: `stop` at delta = 0.3, `confidence` and `gain` at 0.3,
 0.1 and 0.01. The last column is the largest upper 95% Clopper-Pearson limit over its delta: all are
@@ -256,9 +256,9 @@ says what counts. Runs out of {given.runs:,}: `stop` at delta = 0.3, `confidence
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--pulls", type=int, default=2_000, help="half as many with four arms")
+    parser.add_argument("--pulls", type=int, default=2_000, help="a quarter with four arms")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="rows that hold this word")
+    parser.add_argument("--only", nargs="*", default=[], help="rows that hold all these words")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
     given = parser.parse_args()
     rows, worst = [], 0.0
@@ -266,7 +266,7 @@ def main() -> int:
         for rewards in REWARDS[size]:
             truth = "near-tie" if gap else "tie"
             words = f"{size} arms | {rewards.name} | {truth} | {sampling}"
-            if given.only not in words:
+            if not all(word in words for word in given.only):
                 continue
             started = time.perf_counter()
             found = found_by(rewards, size, gap, sampling, given)
