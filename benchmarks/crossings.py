@@ -239,7 +239,7 @@ def written(given, rows: list[str], worst: float) -> str:
     python benchmarks/crossings.py --runs {given.runs} --pulls {given.pulls} --seed {given.seed}
 
 simplexplore {sx.__version__}, numpy {np.__version__}, Python {platform.python_version()};
-{given.runs:,} runs for each row, of {given.pulls:,} pulls with two arms and {given.pulls // 4:,} with four;
+{given.runs:,} runs for each row, of {given.pulls:,} pulls with two arms, a quarter of it with four;
 about half an hour on one core. How often `tilt` would have said something false; `crossings.py`
 says what counts. Runs out of {given.runs:,}: `stop` at delta = 0.3, `confidence` and `gain` at 0.3,
 0.1 and 0.01. The last column is the largest upper 95% Clopper-Pearson limit over its delta: all are
