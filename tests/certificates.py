@@ -40,21 +40,15 @@ STRENGTH[30] = 0
 LOG_SCALE = np.log(np.array(SCALES, dtype=np.longdouble) / sum(SCALES))
 
 
-def _weights(prior):
-    """Prior of the tilts (20, 31) by scale."""
-    found = np.zeros((20, 31), dtype=np.longdouble)
-    for step, share in prior.items():
-        for j in range(20):
-            found[j, 30 if step is None else j + step] += share / sum(prior.values())
-    return found
+def _tilts(prior):
+    """Which tilts a scale mixes (20, m), and the logs of their weights (m,)."""
+    scales = np.arange(20)
+    mixed = np.array([scales * 0 + 30 if step is None else scales + step for step in prior]).T
+    weights = np.array(list(prior.values()), dtype=np.longdouble)
+    return mixed, np.log(weights / weights.sum())
 
 
-WEIGHTS = {1: _weights(WIN), -1: _weights(LOSE)}
-
-
-def _log(weights):
-    with np.errstate(divide="ignore"):
-        return np.log(weights)
+TILTS = {1: _tilts(WIN), -1: _tilts(LOSE)}
 
 
 @kernel
@@ -111,13 +105,10 @@ class State:
         total = LOG_SCALE
         for arm in range(len(self.n)):
             x = self.exponents(arm, points[:, arm])
-            weights = WEIGHTS[int(np.sign(self.v[arm]))]
-            top = x.max(axis=1, keepdims=True)
-            inside = np.exp(x - top) @ weights.T
-            if (inside > 0).all():
-                total = total + top + np.log(inside)
-            else:  # too far apart for one power of e
-                total = total + np.logaddexp.reduce(x[:, None, :] + _log(weights), axis=2)
+            mixed, log_weights = TILTS[int(np.sign(self.v[arm]))]
+            y = x[:, mixed] + log_weights
+            top = y.max(axis=2)
+            total = total + top + np.log(np.exp(y - top[:, :, None]).sum(axis=2))
         top = total.max(axis=1, keepdims=True)
         return top[:, 0] + np.log(np.exp(total - top).sum(axis=1))
 
@@ -222,33 +213,58 @@ def random_state(rng, family, low, high):
     return State(family, n, mean, v, offset, sigma, atoms, times)
 
 
+class Exact:
+    """m 2^e, exactly: faster than a fraction, and enough for sums of products of floats."""
+
+    __slots__ = ("e", "m")
+
+    def __init__(self, m, e):
+        self.m, self.e = m, e
+
+    def __add__(self, other):
+        if self.e > other.e:
+            return other + self
+        return Exact(self.m + (other.m << (other.e - self.e)), self.e)
+
+    def __gt__(self, zero):
+        return self.m > zero
+
+    def __float__(self):
+        return float(Fraction(self.m) * Fraction(2) ** self.e)
+
+
+def exact_sum(pairs):
+    """The sum of products of floats."""
+    total = Exact(0, 0)
+    for pair in pairs:
+        (a, i), (b, j) = (math.frexp(x) for x in pair)
+        total += Exact(int(a * 2**53) * int(b * 2**53), i + j - 106)
+    return total
+
+
 def on_the_plane(state, lam, arm, low, high):
     """The point with one arm moved to where v . lam + offset is 0 or just below; None if it cannot.
 
     What it is, is computed exactly.
     """
-    v = [Fraction(float(x)) for x in state.v]
-    lam = np.clip(lam, low, high)
-    others = Fraction(state.offset)
-    for a, x in enumerate(lam):
-        if a != arm:
-            others += v[a] * Fraction(float(x))
-    wanted = -others / v[arm]
-    try:
-        there = float(wanted)
-    except OverflowError:
+    found = np.clip(lam, low, high)
+    found[arm] = 0.0
+    others = exact_sum([*zip(state.v, found, strict=True), (state.offset, 1.0)])
+    v = float(state.v[arm])
+    there = -float(others) / v
+    if not math.isfinite(there):
         return None
-    away = -math.copysign(math.inf, state.v[arm])
-    while v[arm] * Fraction(there) + others > 0:
+    away = -math.copysign(math.inf, v)
+    step = math.ulp(there)
+    while others + exact_sum([(v, there)]) > 0:
         there = math.nextafter(there, away)
+        there += math.copysign(step, away)
+        step *= 2
         if math.isinf(there):
             return None
-    if not low <= there <= high:
-        # The nearest end will do if it is on the right side.
-        there = float(min(max(there, low), high))
-        if v[arm] * Fraction(there) + others > 0:
-            return None
-    found = lam.copy()
+    there = float(min(max(there, low), high))  # the nearest end will do if it is on the right side
+    if others + exact_sum([(v, there)]) > 0:
+        return None
     found[arm] = there
     return found
 
