@@ -512,6 +512,12 @@ MUTANTS = {
         ),
         Mutant(
             "kernels/exponential.py",
+            "if not gamma < most:",
+            "if False:",
+            "tests/test_tilt.py -k never_failed",
+        ),
+        Mutant(
+            "kernels/exponential.py",
             "value += gamma * excess\n",
             "value += 0.0\n",
             "tests/test_evidence.py",
@@ -683,6 +689,12 @@ MUTANTS = {
             "looks[row + BEST, edge] = max(looks[row + BEST, edge], value)",
             "looks[row + BEST, edge] = value",
             "tests/test_search.py -k less_evidence",
+        ),
+        Mutant(
+            "kernels/search.py",
+            "look_at(setting, table, run, memory, edge, 0, math.inf, least, -1.0)",
+            "is_ruled_out(setting, table, run, memory, edge, 0, least, least, -1.0)",
+            "tests/test_moment.py -k follows",
         ),
         Mutant(
             "exploration/arrays.py",

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+import certificates
+from simplexplore.exploration.tilts import make_tilts
 from simplexplore.kernels import tilt
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from tilting import Comparison, log_mixture
 
-TRUTH = json.loads((Path(__file__).parent / "data" / "tilt.json").read_text())["evidence"]
+DATA = json.loads((Path(__file__).parent / "data" / "tilt.json").read_text())
+TRUTH = DATA["evidence"]
 FAMILIES = {"gaussian": Gaussian, "bernoulli": Bernoulli, "poisson": Poisson}
 
 
@@ -30,9 +33,50 @@ def comparison(row):
 
 @pytest.mark.parametrize("row", TRUTH, ids=lambda row: row["family"])
 def test_ground_truth(row):
-    found, _ = comparison(row).certified()
+    one = comparison(row)
+    # Means at an end of the range are 1e-9 inside for the statistic.
+    clipped = row["family"] == "bernoulli" and 0 in row["means"]
+    assert one.statistic == pytest.approx(row["statistic"], abs=1e-8 if clipped else 1e-9)
+    found, lam = one.certified()
     assert found == pytest.approx(row["log_evidence"], abs=1e-9)
     assert found <= row["log_evidence"] + 1e-10
+    if "minimiser" in row:  # printed with eight decimals
+        assert lam == pytest.approx(np.array(row["minimiser"]), abs=1e-6)
+
+
+def test_constants():
+    given = DATA["constants"]
+    for rewards in (Gaussian(1.0), Bernoulli(), Bounded(0.0, 1.0), Poisson()):
+        tilts = make_tilts(rewards)
+        first = {**given["first"], "gaussian": 1.5}[rewards.name]
+        strengths = first * given["ratio"] ** -np.arange(30.0)
+        assert tilts.strength == pytest.approx(np.append(strengths, 0.0), rel=1e-15)
+        assert tilts.scale == pytest.approx(np.array(given["p"]) / sum(given["p"]), rel=1e-15)
+        assert len(tilts.scale) == given["scales"]
+        for side, name in enumerate(("lose", "win")):
+            prior = given[name]
+            used = tilts.share[side] > 0
+            assert tilts.step[side][used].tolist() == [int(step) for step in prior]
+            shares = np.array(list(prior.values())) / sum(prior.values())
+            assert tilts.share[side][used] == pytest.approx(shares, rel=1e-15)
+
+
+# GLR of four Gaussian comparisons: n, coefficients of the gap, gap, value.
+STATISTICS = [
+    ((400, 600), (1, 1), 0.22, 5.808),
+    ((60, 900), (1, 1), 0.6, 10.125),
+    ((120, 1000, 900), (1 / 7, 1, 6 / 7), 0.16, 6.443835616438357),
+    ((900, 700, 500, 300), (0.5, 0.5, 0.6, 0.4), 0.25, 16.549680564895763),
+]
+
+
+@pytest.mark.parametrize(("n", "size", "gap", "value"), STATISTICS)
+def test_statistics_and_evidence_below_them(n, size, gap, value):
+    v = np.array(size) * np.array([1, -1, 1, -1])[: len(n)]
+    means = gap * v / (v @ v)
+    one = Comparison(Gaussian(1.0), v, n, means)
+    assert one.statistic == pytest.approx(value, abs=1e-9)
+    assert 0 < one.certified()[0] < value
 
 
 def random_comparison(rng, name):
@@ -117,6 +161,25 @@ def test_another_solver_finds_no_less(name):
         )
         if -v @ found.x >= -1e-12 * abs(v).max():
             assert bound <= found.fun + 1e-8 * (1 + abs(found.fun))
+
+
+@pytest.mark.parametrize("name", certificates.FAMILIES)
+def test_no_certificate_is_above_a_feasible_point(name):
+    # benchmarks/truth.py does it for 100,000 states.
+    points, excess, whole, losses = certificates.check_certificates(name, 40, seed=1)
+    assert points > 400
+    assert excess <= certificates.ROUNDING
+    assert whole <= certificates.SLACK
+    assert np.median(losses) < 1e-6
+
+
+@pytest.mark.parametrize("other", [1e-2, 1e-5, 1e-8])
+def test_an_arm_that_never_failed_against_a_small_share(other):
+    # 1000 of 1000 against 2000 of 4000: the closest alternative has 3/5 for the second arm.
+    one = Comparison(Bernoulli(), [1.0, -other], [1000, 4000], [1.0, 0.5])
+    second = 4000 * (math.log(0.5 / 0.6) + math.log(0.5 / 0.4)) / 2
+    assert one.statistic == pytest.approx(second - 1000 * math.log(0.6 * other), rel=1e-9)
+    assert one.evidence() > 0.9 * one.statistic
 
 
 def test_zero_one_rewards_are_coins():

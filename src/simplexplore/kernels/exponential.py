@@ -233,14 +233,17 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
             run.root[table.first_root + edge] = high / weight
             return high
     gamma = run.root[table.first_root + edge] * weight
+    # Beyond that the arms are at the ends of their range: no alternative is left to look for.
+    most = 1e12 * weight
     if not (gamma > 0.0 and gamma < high):
         _, steep = balance_of(setting, table, run, edge, gap, w, 0.0)
         gamma = gap / steep if steep > 0.0 else weight
+        if not gamma < most:  # an arm that moves a lot, but not from the end of its range
+            gamma = weight
         if not gamma < high:
             gamma = 0.5 * high
     before = math.inf
-    # Beyond that the arms are at the ends of their range: no alternative is left to look for.
-    while gamma < 1e12 * weight:
+    while gamma < most:
         excess, steep = balance_of(setting, table, run, edge, gap, w, gamma)
         if excess > 0.0:
             low = gamma
