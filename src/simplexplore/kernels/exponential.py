@@ -384,9 +384,7 @@ def farthest(setting: Setting, arm: int, mu: float, level: float, upwards: bool)
     while distance > 0.0:
         excess = level - divergence(setting, arm, mu, x)
         if excess > 0.0:
-            low = distance
-            if low == high:  # the range's end
-                break
+            low = distance  # and high, too, at the end of the range: it is closed
         else:
             high = distance
         if not abs(excess) > 1e-12 * level or is_closed(low, high):
