@@ -1,10 +1,12 @@
 """No false word: evidence and bounds against 60-digit arithmetic, many times over.
 
-    python benchmarks/truth.py [--states 10000] [--problems 5000] [--recomputed 500]
+    python benchmarks/truth.py [--states 10000] [--tilts 3000] [--problems 5000] [--recomputed 500]
 
 1. Random states of explorers (families, 2 to 8 arms, counts 1 to 1e6, starting multipliers from
-   anywhere): the largest relative error of a statistic.
-2. Random Bernoulli problems with rates between 1e-4 and 1: how many bounds are refused, the widest
+   anywhere): the relative error of a statistic, above and below.
+2. Random comparisons by `tilt`, counts 1 to 1e6: whether certified evidence is above what the
+   definition gives at any of 20 points of the half-space.
+3. Random Bernoulli problems with rates between 1e-4 and 1: how many bounds are refused, the widest
    certificate, and, for some, whether the time recomputed at the reported allocation is inside.
 
 Exits with 1 if anything is refused or wrong. The tests run a small number of each.
@@ -28,6 +30,7 @@ from simplexplore.problem.families import Bernoulli
 from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.problem.rational import rational
 from test_evidence import check_states
+from test_tilt import FAMILIES, check_tilts
 
 
 def check_problems(count: int, recomputed: int, seed: int) -> tuple[int, float, int]:
@@ -58,17 +61,30 @@ def check_problems(count: int, recomputed: int, seed: int) -> tuple[int, float, 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, default=10_000)
+    parser.add_argument("--tilts", type=int, default=3_000)
     parser.add_argument("--problems", type=int, default=5_000)
     parser.add_argument("--recomputed", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    worst = check_states(given.states, given.seed)
-    for name, error in worst.items():
-        print(f"evidence, {name}: largest relative error {error:.1e}")
+    errors = check_states(given.states, given.seed)
+    for name, found in errors.items():
+        over, under = sum(x > 1e-9 for x in found), sum(x < -1e-9 for x in found)
+        worst = max(map(abs, found), default=0.0)
+        print(
+            f"evidence, {name}: {len(found)} states, largest error {worst:.1e}, "
+            f"{over} overstated, {under} understated by more than 1e-9"
+        )
+    off = any(abs(x) > 1e-9 for found in errors.values() for x in found)
+    above = 0
+    for name in FAMILIES:
+        found = [*check_tilts(name, given.tilts // len(FAMILIES), given.seed, decades=6)]
+        wrong = sum(excess > 1 for _, _, excess in found)
+        print(f"tilt, {name}: {len(found)} comparisons, {wrong} above the evidence at some point")
+        above += wrong
     refused, widest, wrong = check_problems(given.problems, given.recomputed, given.seed)
     print(f"{given.problems} bounds: {refused} refused, widest certificate {widest:.1e}")
     print(f"{given.recomputed} recomputed: {wrong} times outside their certificate")
-    return int(max(worst.values(), default=0.0) > 1e-9 or refused > 0 or wrong > 0)
+    return int(off or above > 0 or refused > 0 or wrong > 0)
 
 
 if __name__ == "__main__":

@@ -247,6 +247,8 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
         else:
             high = gamma
         if not abs(excess) > 1e-13 * gap or is_closed(low, high):
+            if is_closed(low, high):
+                gamma = low  # just above a pole within a domain large terms cancel
             break
         last_excess, here = before, gamma
         gamma, before = next_guess(gamma, excess, before, steep, low, high)
