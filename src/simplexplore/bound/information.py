@@ -182,19 +182,24 @@ class Information:
     def values(self, w: Array, edges: npt.NDArray[np.int64], most: float = 0.0) -> Array:
         """D_e of some edges, for the least of them and all that are at most `most`.
 
-        Of the others, where edges are many, a lower bound: the dual at a first guess of the
-        multiplier shows that they are larger.
+        Of the others, where edges are many, a number that shows that they are larger: what pairs
+        cost where they meet, or the dual at a first guess of the multiplier.
         """
         if self.closed_form or len(edges) <= MANY:
             return self.closest(w).value[edges]
         some = self.only(edges)
         weight = np.where(some.used, w[some.index], 1.0)
         tilt = some.v / weight
-        pole = some._pole(tilt)
-        # Half of it: for small ones the dual loses a quarter, for large ones it stays positive.
-        at = some._tilted(0.5 * some._first_guess(tilt, pole), tilt, pole)
-        cost = np.where(some.used, some.rewards.cost(some.mu, some.rest, at.lam, some.sigma), 0.0)
-        found = _total(weight * cost) + at.gamma * at.excess
+        if some._are_pairs:
+            at = some._meeting(weight)
+            excess = np.zeros(len(edges))
+        else:
+            pole = some._pole(tilt)
+            # Half of it: for small ones the dual loses a quarter, for large ones it is positive.
+            trial = some._tilted(0.5 * some._first_guess(tilt, pole), tilt, pole)
+            at, excess = trial.lam, trial.gamma * trial.excess
+        cost = np.where(some.used, some.rewards.cost(some.mu, some.rest, at, some.sigma), 0.0)
+        found = _total(weight * cost) + excess
         if not np.isfinite(found).all():
             return some.closest(w).value
         lowest = np.argpartition(found, 100)[:100]
@@ -202,6 +207,22 @@ class Information:
         doubtful = np.flatnonzero(found <= most * (1 + 1e-6))
         found[doubtful] = some.only(doubtful).closest(w).value
         return found
+
+    @property
+    def _are_pairs(self) -> bool:
+        """Whether every edge takes from one arm what it gives to another."""
+        return self.v.shape[1] == 2 and not self.offset
+
+    def _meeting(self, weight: Array) -> Tilted:
+        """The closest alternative to a pair: both means at their weighted average."""
+        share = weight / (self.sigma * self.sigma)
+        share = share / _total(share)[:, None]
+        shift = -(self.gaps[:, None] / self.v) * share[:, ::-1]
+        mean, rest = (
+            np.broadcast_to(_total(share * part)[:, None], shift.shape)
+            for part in (self.mu, self.rest)
+        )
+        return Tilted(mean, rest, shift, self.rewards.variance(mean, self.sigma))
 
     def _closest(self, weight: Array) -> Closest:
         """The same for weights that each edge may choose for itself."""
@@ -299,7 +320,14 @@ class Information:
                 return at.updated(left, self.only(left)._balanced(tilt[left], x[left]))
 
     def _first_guess(self, tilt: Array, pole: tuple[Array, Array] | None) -> Array:
-        """Roots as if rewards were Gaussian."""
+        """Roots as if rewards were Gaussian; of many pairs, where they meet."""
+        if len(tilt) > MANY and self._are_pairs:
+            meeting = self._meeting(self.v / tilt)
+            s = -meeting.shift / meeting.rate
+            # With a pole, x / (1 + x) of it is wanted; the arm that rises has it.
+            x = (s / tilt)[:, 0] if pole is None else (meeting.shift / self.mu).max(axis=1)
+            if (np.isfinite(x) & (x > 0)).all():
+                return x
         x = self.gaps / _total(self.v * tilt * self.rewards.variance(self.mu, self.sigma))
         return x if pole is None else x / pole[0]
 

@@ -156,6 +156,8 @@ def _solve(information: Information, program: Program) -> Point:
         best = min(best, certified(_solve_surely(newton, start, far)), key=_gap)
         if best[0] <= PROMISED_GAP + rounding:
             break
+    if best[0] > PROMISED_GAP + rounding and allowed.is_simplex:  # slow, and sure of every scale
+        best = min(best, certified(_solve_by_weights(newton)), key=_gap)
     return best[1]
 
 

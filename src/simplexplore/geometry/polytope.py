@@ -22,6 +22,8 @@ from .standard_form import DOUBT, SLIPS, StandardForm, Vertex
 from .tableau import Tableau, phase_one
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 # A conflict smaller than an irreducible one is looked for among this many subsets, and fewer
 # where each takes longer: times arms and constraints, no more than this. Among more than a few
@@ -29,6 +31,9 @@ Array = npt.NDArray[np.float64]
 MAX_CONFLICT_SUBSETS = 3000
 MAX_CONFLICT_WORK = 200_000
 FEW_CONSTRAINTS = 50
+
+# Rows that fall faster than this are met where floats say, to within DOUBT over it.
+STEEP = 1e-4
 
 # Programs in search of the deepest policy; a handful is enough.
 MAX_DEPTHS = 200
@@ -161,6 +166,13 @@ class Polytope:
 
     def adjacent(self, vertex: Vertex, edges: Edges, e: int) -> Vertex:
         """The adjacent vertex that edge `e` leads to, exactly and canonically."""
+        _, shares, slacks = self.across(vertex, edges, e)
+        return self.form.canonical(shares, slacks)
+
+    def across(
+        self, vertex: Vertex, edges: Edges, e: int
+    ) -> tuple[frozenset[int], dict[int, Fraction], list[int]]:
+        """What is zero at the adjacent vertex, its exact shares, and its positive slacks."""
         form, direction = self.form, edges.exact(e)
         arms = {a: vertex.shares.get(a, Fraction(0)) for a in direction}
         step = min((form.floor[a] - arms[a]) / x for a, x in direction.items() if x < 0)
@@ -168,17 +180,34 @@ class Polytope:
             cap = form.cap[a]
             if x > 0 and cap is not None:
                 step = min(step, (cap - arms[a]) / x)
+        rows = form.rows[form.live[self.size + form.rows]]
         slacks = {}
-        for i in form.rows.tolist():
-            if not form.live[self.size + i]:
-                continue
+        for i in rows[self._may_bind(vertex, direction, rows, step)].tolist():
             change = form.used(i, direction)
             slacks[i] = (form.exact_bound(i) - form.used(i, vertex.shares), change)
             if change > 0:
                 step = min(step, slacks[i][0] / change)
         shares = vertex.shares | {a: x + step * direction[a] for a, x in arms.items()}
-        positive = [self.size + i for i, (room, change) in slacks.items() if room > step * change]
-        return form.canonical(shares, positive)
+        tight = {i for i, (room, change) in slacks.items() if room == step * change}
+        positive = [self.size + i for i in rows.tolist() if i not in tight]
+        return form.zero_at(shares, tight), shares, positive
+
+    def _may_bind(
+        self, vertex: Vertex, direction: dict[int, Fraction], rows: Indices, step: Fraction
+    ) -> Mask:
+        """Rows that floats cannot rule out as those that end an edge, no longer than the step.
+
+        A row with room at both ends of a longer step has room at the end of this one.
+        """
+        scale = max(abs(x) for x in direction.values())
+        arms = list(direction)
+        moved = np.array([float(x / scale) for x in direction.values()])
+        slack = self.form.bound(rows) - self.form.matrix(rows, np.arange(self.size)) @ vertex.policy
+        change = self.form.matrix(rows, arms) @ moved
+        steep = change > STEEP
+        first = (slack[steep] / change[steep]).min(initial=np.inf)
+        longest = min(float(step * scale), first + 10 * DOUBT / STEEP * (1 + first))
+        return np.asarray(slack - longest * change <= DOUBT)
 
     def ranked_vertices(self, means: npt.ArrayLike) -> Iterator[tuple[Vertex, int]]:
         """All vertices, the most rewarding first, each with how many have been met by then.

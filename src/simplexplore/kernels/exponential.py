@@ -250,6 +250,8 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
         else:
             high = gamma
         if not abs(excess) > 1e-13 * gap or is_closed(low, high):
+            if is_closed(low, high):
+                gamma = low  # just above a pole within a domain large terms cancel
             break
         last_excess, here = before, gamma
         gamma, before = next_guess(gamma, excess, before, steep, low, high)
@@ -387,9 +389,7 @@ def farthest(setting: Setting, arm: int, mu: float, level: float, upwards: bool)
     while distance > 0.0:
         excess = level - divergence(setting, arm, mu, x)
         if excess > 0.0:
-            low = distance
-            if low == high:  # the range's end
-                break
+            low = distance  # and high, too, at the end of the range: it is closed
         else:
             high = distance
         if not abs(excess) > 1e-12 * level or is_closed(low, high):
