@@ -17,7 +17,7 @@ import numpy.typing as npt
 from simplexplore.errors import ProblemError, SettingError
 
 from .constraint import Constraint
-from .language import Operands
+from .language import MOST_COEFFICIENTS, Operands
 from .places import about
 from .spelling import count, listed, nearest
 
@@ -25,9 +25,6 @@ Array = npt.NDArray[np.float64]
 
 # Far more than anything here can be computed for; a larger number would only fill memory.
 MOST_ARMS = 100_000
-
-# Coefficients of all constraints, zeros and those of groups included.
-MOST_COEFFICIENTS = 10_000_000
 
 # Characters of a name.
 _LONGEST_NAME = 1_000
@@ -177,7 +174,10 @@ def check_texts(texts: Mapping[Any, Any], operands: Operands) -> list[Constraint
                     f"'{listed(operands.arms[:1])} <= 0.5'; "
                     f"got {reprlib.repr(text)}."
                 )
-            rows.append(operands.parse(text, name))
+            found = operands.parse(text, name)
+            for row in found if found[0].name != name else ():
+                _check_name(row.name, f"a constraint of {name!r}")
+            rows += found
     return rows
 
 

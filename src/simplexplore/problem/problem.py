@@ -19,7 +19,7 @@ import numpy.typing as npt
 from simplexplore.errors import MeansError, Place, ProblemError
 
 from .checks import check_arms, check_constraints, check_groups, check_number, check_vector
-from .constraint import Constraint, format_constraint
+from .constraint import Constraint, format_constraints
 from .families import Family, Gaussian
 from .file import arguments, parameter_names, parse_toml, read_text, toml_text, write_text
 from .places import about, line_of
@@ -52,7 +52,8 @@ class Problem:
     arms : sequence of str, or int
         Names of the arms, or how many there are; then they are called a1, a2, ...
     constraints : sequence, mapping or pair
-        Texts such as ``"4*a - e <= 1"`` (named c1, c2, ... by their place) or
+        Texts such as ``"4*a - e <= 1"`` or ``"each <= 0.4"`` (named c1, c2, ... by their
+        place; what `each` makes of one for arm a is c1[a]) or
         `Constraint` objects; a mapping from names to texts; or a tuple ``(B, c)`` for
         ``B @ policy <= c`` (named row1, row2, ...). That shares are nonnegative and sum
         to one goes without saying.
@@ -299,9 +300,7 @@ class Problem:
         tables: dict[str, Mapping[str, object]] = {
             "rewards": {"family": self.rewards.name} | parameters,
             "groups": self.groups,
-            "constraints": {
-                row.name: format_constraint(row, self.arms, self.groups) for row in self.constraints
-            },
+            "constraints": format_constraints(self.constraints, self.arms, self.groups),
         }
         return toml_text(top, tables)
 
