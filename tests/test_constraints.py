@@ -725,7 +725,9 @@ def test_what_each_does_not_make_is_written_one_by_one() -> None:
 
 
 def test_names_that_each_makes_are_not_too_long() -> None:
-    with pytest.raises(ProblemError, match=r"the name of a constraint of 'n+' has 1,001 char"):
+    with pytest.raises(
+        ProblemError, match=r"the name of one row of constraint 'n+' has 1,001 char"
+    ):
         Problem(["a", "b"], {"n" * 998: "each <= 0.5"})
 
 

@@ -64,6 +64,8 @@ class Allocation:
 def optimal_allocation(information: Information, allowed: AllocationSet) -> Allocation:
     """Minimise the largest 1 / D_e(w) over the allowed allocations."""
     program = Program(np.arange(len(information.gaps)), allowed)
+    if len(allowed.equal) >= len(allowed.free):
+        return _only(information, program)
     point = solve(information, program)
     lower = lower_certificate(information, program, point, information.closest(point.w))
     w, unique = _leximin(information, program, point)
@@ -75,6 +77,20 @@ def optimal_allocation(information: Information, allowed: AllocationSet) -> Allo
         w=w,
         multipliers=point.y / point.y.sum(),
         unique=unique,
+    )
+
+
+def _only(information: Information, program: Program) -> Allocation:
+    """The only allocation that there is."""
+    w = program.allowed.deep
+    reached, off = time_and_error(information, program, w)
+    values = information.closest(w).value
+    return Allocation(
+        characteristic_time=reached,
+        relative_gap=off,
+        w=w,
+        multipliers=(np.arange(len(values)) == values.argmin()).astype(float),
+        unique=True,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.problem import EXPLORATION
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -29,14 +30,17 @@ class AllocationSet:
     arms : (K,) array of bool
         Arms that may be positive in Pi.
     in_play : (K,) array of bool
-        Arms that some feasible policy uses. The simplex has room for others too, but no
-        sampler needs to try them.
+        Arms that some feasible policy uses. Pi may have room for others too, but no sampler
+        needs to try them.
     costs : (K,) array
         What one sample of each arm costs.
     inside : (K,) array
-        The allocation whose least share, of the arms in play, is largest.
+        The allocation whose least share is largest: of the arms in play, or with limits of its
+        own of `arms`.
     deep : (K,) array
         An allocation at which all inequalities hold strictly: `above`, and w >= 0 of `arms`.
+    polytope : Polytope or None
+        The same set as policies; None for all allocations.
     """
 
     above: Array
@@ -50,10 +54,14 @@ class AllocationSet:
     costs: Array
     inside: Array
     deep: Array
+    polytope: Polytope | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, polytope: Polytope, scenario: str) -> AllocationSet:
-        """The set of a scenario: constraints bind while exploring in "anytime" only."""
+        """The set of a scenario: all, the feasible policies, or what limits of its own leave."""
+        if scenario == EXPLORATION:
+            own = cls.feasible(Polytope.of_exploration(polytope.problem))
+            return replace(own, in_play=_in_play(polytope))
         return cls.feasible(polytope) if scenario == "anytime" else cls.simplex(polytope)
 
     @classmethod
@@ -93,6 +101,7 @@ class AllocationSet:
             costs=np.ones(polytope.size),
             inside=polytope.deepest_policy(slacks=False),
             deep=polytope.deepest_policy(),
+            polytope=polytope,
         )
 
     @cached_property
@@ -103,7 +112,7 @@ class AllocationSet:
     @cached_property
     def start(self) -> Array:
         """Multipliers of all rows, above then equal, that give every arm in play the price 1."""
-        seen = self.equal[:, self.in_play & (self.floor < self.cap)].T
+        seen = self.equal[:, self.arms & self.in_play & (self.floor < self.cap)].T
         equal = np.linalg.lstsq(seen, np.ones(len(seen)), rcond=None)[0]
         return np.concatenate([np.zeros(len(self.limit)), equal])
 
@@ -121,7 +130,7 @@ class AllocationSet:
     def as_rows(self) -> AllocationSet:
         """The same set, its floors and caps written as rows."""
         size = len(self.floor)
-        fixed = np.flatnonzero((self.floor == self.cap) & self.in_play)
+        fixed = np.flatnonzero((self.floor == self.cap) & self.arms)
         capped, floored = self._capped, self._floored
         unit = np.eye(size)
         return replace(

@@ -32,7 +32,7 @@ from simplexplore.problem.families import Gaussian
 
 from .allocation import optimal_allocation
 from .allocation_set import AllocationSet
-from .epsilon_search import Solved, better_mix, information_of
+from .epsilon_search import Solved, all_sampled, better_mix, information_of
 from .information import Information
 from .result import RelaxedBound
 
@@ -57,14 +57,17 @@ def best_answer(answers: Answers, mu: Array, allowed: AllocationSet, kl: float) 
     corners = set(range(len(answers.vertices)))
     vertex = _best_of(answers, [i for i in good if i in corners], mu, allowed)
     best = vertex
-    if vertex.time > 0:
+    if vertex is None or vertex.time > 0:
         mixes = _promising(answers, [i for i in good if i not in corners], mu)
-        lattice = _best_of(answers, mixes[:STARTS], mu, allowed, vertex)
-        best = lattice
-        for start in (vertex,) if vertex is lattice else (vertex, lattice):
+        starts = len(mixes) if vertex is None else STARTS
+        best = _best_of(answers, mixes[:starts], mu, allowed, vertex)
+        if best is None:
+            return _nothing(answers, mu, allowed, kl)
+        for start in (best,) if vertex is best or vertex is None else (vertex, best):
             found = better_mix(answers, mu, allowed, start)
             if found is not None and found.time < best.time * (1 - 1e-6):
                 best = found
+    assert best is not None
     least = 0.0 if best.time == 0 else min(best.time, _relaxation(answers, mu, allowed))
     if best.allocation is None or best.information is None:
         return RelaxedBound(
@@ -95,10 +98,33 @@ def best_answer(answers: Answers, mu: Array, allowed: AllocationSet, kl: float) 
         unique=best.allocation.unique,
         answer=best.policy,
         answer_kind=best.kind,
-        vertex_characteristic_time=vertex.time,
+        vertex_characteristic_time=math.inf if vertex is None else vertex.time,
         least_time=least,
         rivals=tuple(answers.vertices[best.compared.rivals[e]].policy for e in binding),
         _information=best.information,
+    )
+
+
+def _nothing(answers: Answers, mu: Array, allowed: AllocationSet, kl: float) -> RelaxedBound:
+    """No samples settle any answer: arms that matter get none."""
+    policies = answers.policies[: len(answers.vertices)]
+    # Means without limits could be anything; with limits a mix not tried might be settled.
+    rewards = answers.polytope.problem.rewards
+    least = math.inf if rewards.closed_form else 0.0
+    return RelaxedBound(
+        characteristic_time=math.inf,
+        allocation=allowed.deep,
+        lower_bound=least if kl else 0.0,
+        relative_gap=0.0,
+        closest_alternative=None,
+        binding_edges=(),
+        unique=False,
+        answer=policies[int(np.argmax(policies @ mu))],
+        answer_kind="vertex",
+        vertex_characteristic_time=math.inf,
+        least_time=least,
+        rivals=(),
+        _information=None,
     )
 
 
@@ -118,8 +144,14 @@ def bracketed_answer(
             f"the feasible policies have too many vertices for {rewards.name} rewards with "
             "epsilon > 0; merge or drop arms, drop constraints, or set epsilon = 0."
         )
+    if not all_sampled(answers, allowed):
+        raise TooLargeError(
+            "the feasible policies have too many vertices for epsilon > 0 where [exploration] "
+            "leaves arms without samples; give every arm a share, or set epsilon = 0."
+        )
     good = [i for i in answers.good(mu) if i < len(answers.vertices)]
     best = _best_of(answers, good, mu, allowed)
+    assert best is not None, "the best vertex is always good enough"
     assert best.information is not None
     assert best.allocation is not None
     scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
@@ -166,15 +198,18 @@ def _best_of(
     mu: Array,
     allowed: AllocationSet,
     incumbent: Solved | None = None,
-) -> Solved:
-    """The fastest of the numbered answers, the most promising first; exact among them."""
+) -> Solved | None:
+    """The fastest of the numbered answers, the most promising first; exact among them.
+
+    None where no samples settle any of them.
+    """
     corners = len(answers.vertices)
     waiting = []
     for i in numbers:
         compared = answers.comparisons(i)
         if len(compared.edges) == 0:
             return Solved(answers.policies[i], _kind(i, corners), compared, None, None)
-        information = information_of(answers, compared, mu)
+        information = information_of(answers, compared, mu, allowed)
         if information is not None:
             waiting.append((float(information.edge_times().max()), i, compared, information))
     best = incumbent
@@ -184,7 +219,6 @@ def _best_of(
         found = optimal_allocation(information, allowed)
         if best is None or found.characteristic_time < best.time:
             best = Solved(answers.policies[i], _kind(i, corners), compared, information, found)
-    assert best is not None, "the best vertex is always good enough"
     return best
 
 
@@ -205,6 +239,8 @@ def _kind(number: int, corners: int) -> str:
 
 def _relaxation(answers: Answers, mu: Array, allowed: AllocationSet) -> float:
     """A time that no answer beats."""
+    if not all_sampled(answers, allowed):
+        return 0.0
     rewards = answers.polytope.problem.rewards
     corners = answers.policies[: len(answers.vertices)]
     values = corners @ mu
@@ -245,8 +281,8 @@ def _relaxation(answers: Answers, mu: Array, allowed: AllocationSet) -> float:
         )
     )
     asked = _weights(gain, allowed) @ gain
-    if len(allowed.limit):
-        most = float(asked @ answers.polytope.optimal_vertex(asked).policy)
+    if len(allowed.limit) and allowed.polytope is not None:
+        most = float(asked @ allowed.polytope.optimal_vertex(asked).policy)
     else:
         most = float(asked.max())
     return (1 - 1e-9) / most

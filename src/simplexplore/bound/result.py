@@ -14,7 +14,7 @@ from simplexplore.errors import SettingError
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.standard_form import Vertex
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import EXPLORATION, Problem
 
 from .information import Information
 
@@ -41,13 +41,29 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class Unsampled:
+    """An arm that limits on exploration leave without samples.
+
+    Attributes
+    ----------
+    arm : str
+    limits : tuple of str
+        Names of limits that together leave it none.
+    """
+
+    arm: str
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ScenarioBound:
     """How hard the problem is in one scenario.
 
     Attributes
     ----------
     characteristic_time : float
-        T; infinite if optimal policies tie, 0 if only one policy is feasible.
+        T; infinite if optimal policies tie or `unknowable` says why no samples can tell, 0 if
+        only one policy is feasible.
     allocation : (K,) array
         Shares of the samples that attain it.
     lower_bound : float
@@ -61,6 +77,8 @@ class ScenarioBound:
         Edges that decide T, hardest first.
     unique : bool
         Whether no other allocation attains T; if not, this one is the leximin choice.
+    unknowable : tuple of Unsampled
+        Arms that matter and get no samples, so that the best policy cannot be known.
     """
 
     characteristic_time: float
@@ -70,6 +88,7 @@ class ScenarioBound:
     closest_alternative: Array | None
     binding_edges: tuple[int, ...]
     unique: bool
+    unknowable: tuple[Unsampled, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -127,7 +146,8 @@ class Bound:
     ties : tuple of (K,) arrays
         Other optimal policies; empty if the optimum is unique.
     scenarios : mapping
-        A `ScenarioBound` for "end-of-time" and for "anytime".
+        A `ScenarioBound` for "end-of-time", for "anytime", and for "exploration" where the
+        problem has limits on it.
     bounds : mapping
         ``distance_lower <= T <= distance_upper`` (end-of-time), ``H <= T`` (Gaussian only,
         else None), and the condition number ``kappa`` of the active constraints.
@@ -253,6 +273,7 @@ class Bound:
                     "binding_edges": list(s.binding_edges),
                     "unique": s.unique,
                     **_relaxed_dict(s),
+                    **({"unknowable": _unknowable(s)} if name == EXPLORATION else {}),
                 }
                 for name, s in self.scenarios.items()
             },
@@ -266,6 +287,10 @@ class Bound:
             "redundant": list(self.redundant),
             "forced_to_zero": list(self.forced_to_zero),
         }
+
+
+def _unknowable(scenario: ScenarioBound) -> list[dict[str, object]]:
+    return [{"arm": x.arm, "limits": list(x.limits)} for x in scenario.unknowable]
 
 
 def _relaxed_dict(scenario: ScenarioBound) -> dict[str, object]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import EXPLORATION, Problem
 from simplexplore.samplers import TRACKINGS, Sampler, find_sampler
 
 from .stopping import Threshold, find_threshold
@@ -30,6 +30,7 @@ class Plan:
     bound: Bound | None = field(default=None, compare=False, repr=False)  # where means are known
 
     def __post_init__(self) -> None:
+        _check_supported(self.problem)
         if self.tracking is not None and self.tracking not in TRACKINGS:
             raise SettingError(
                 f"there is no tracking {self.tracking!r}. Known: {', '.join(TRACKINGS)}."
@@ -88,6 +89,7 @@ def prepare_simulation(
     chosen, rule = find_sampler(sampler), find_threshold(threshold)
     changes = {"epsilon": epsilon, "scenario": scenario}
     problem = problem.replace(**{k: v for k, v in changes.items() if v is not None})
+    _check_supported(problem)  # before the bound, which takes longer
     bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
     if bound.ties and not problem.epsilon and not may_tie:
         raise SettingError(_tied(bound))
@@ -101,6 +103,16 @@ def prepare_simulation(
         allocation=tuple(bound.allocation.tolist()) if chosen.needs_truth else None,
         bound=bound,
     )
+
+
+def _check_supported(problem: Problem) -> None:
+    """Refuse what `bound` knows and samplers do not."""
+    if problem.scenario == EXPLORATION:
+        raise SettingError(
+            f"no sampler keeps the limits in [{EXPLORATION}] yet: `bound` says what they cost, but "
+            "nothing can be run within them. Choose scenario 'end-of-time' or 'anytime' "
+            "(--scenario)."
+        )
 
 
 def _tied(bound: Bound) -> str:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from simplexplore.errors import ProblemError, SettingError
 
 from .constraint import Constraint
-from .language import MOST_COEFFICIENTS, Operands
+from .language import MOST_COEFFICIENTS, NOUNS, Operands
 from .places import about
 from .spelling import count, listed, nearest
 
@@ -106,10 +106,13 @@ def _check_members(
 
 
 def check_constraints(
-    constraints: object, arms: tuple[str, ...], groups: Mapping[str, tuple[str, ...]]
+    constraints: object,
+    arms: tuple[str, ...],
+    groups: Mapping[str, tuple[str, ...]],
+    table: str = "constraints",
 ) -> tuple[Constraint, ...]:
-    """Constraints in any of the forms that `Problem` takes."""
-    operands = Operands(arms, groups)
+    """Constraints, or limits on exploration, in any of the forms that `Problem` takes."""
+    operands, noun = Operands(arms, groups, table), NOUNS[table]
     if isinstance(constraints, Mapping):
         rows = check_texts(constraints, operands)
     elif (
@@ -119,17 +122,17 @@ def check_constraints(
     ):
         rows = check_matrix(constraints[0], {"upper": constraints[1]}, None, arms)
     elif (entries := _items(constraints)) is not None:
-        _check_room(len(entries), operands.entries)
+        _check_room(len(entries), operands.entries, noun)
         rows = []
         for i, entry in enumerate(entries, 1):
             if isinstance(entry, Constraint):
-                _check_name(entry.name, f"constraint {i}")
+                _check_name(entry.name, f"{noun} {i}")
                 rows.append(entry)
             else:
                 rows += check_texts({f"c{i}": entry}, operands)
     else:
         raise ProblemError(
-            "constraints must be a list of texts, a mapping from names to texts, or a tuple "
+            f"{table} must be a list of texts, a mapping from names to texts, or a tuple "
             f"(matrix, upper bounds); got {reprlib.repr(constraints)}."
         )
     # Results speak of the simplex's own constraints by these names.
@@ -139,44 +142,45 @@ def check_constraints(
         with about(row.name):
             if len(row.coefficients) != len(arms):
                 raise ProblemError(
-                    f"constraint {row.name!r} has {count(len(row.coefficients), 'number')} for "
+                    f"{noun} {row.name!r} has {count(len(row.coefficients), 'number')} for "
                     f"{count(len(arms), 'arm')}; give one per arm."
                 )
             if row.name in names:
-                raise ProblemError(f"two constraints are named {row.name!r}; rename one.")
+                raise ProblemError(f"two {noun}s are named {row.name!r}; rename one.")
             if row.name in reserved:
                 raise ProblemError(
                     f"the name {row.name!r} belongs to a rule that always holds: shares are at "
-                    "least 0 and sum to 1; rename the constraint."
+                    f"least 0 and sum to 1; rename the {noun}."
                 )
         names.add(row.name)
     return tuple(rows)
 
 
-def _check_room(constraints: int, entries: int) -> None:
+def _check_room(constraints: int, entries: int, noun: str = "constraint") -> None:
     if constraints * entries > MOST_COEFFICIENTS:
         raise ProblemError(
-            f"{count(constraints, 'constraint')} over {count(entries, 'arm')} (members of groups "
+            f"{count(constraints, noun)} over {count(entries, 'arm')} (members of groups "
             f"included) have more than {MOST_COEFFICIENTS:,} coefficients; use fewer."
         )
 
 
 def check_texts(texts: Mapping[Any, Any], operands: Operands) -> list[Constraint]:
     """Constraints as texts, by name."""
-    _check_room(len(texts), operands.entries)
+    noun = operands.noun
+    _check_room(len(texts), operands.entries, noun)
     rows = []
     for i, (name, text) in enumerate(texts.items(), 1):
         with about(str(name)):
-            _check_name(name, f"constraint {i}")
+            _check_name(name, f"{noun} {i}")
             if not isinstance(text, str):
                 raise ProblemError(
-                    f"constraint {name!r} must be a text such as "
+                    f"{noun} {name!r} must be a text such as "
                     f"'{listed(operands.arms[:1])} <= 0.5'; "
                     f"got {reprlib.repr(text)}."
                 )
             found = operands.parse(text, name)
             for row in found if found[0].name != name else ():
-                _check_name(row.name, f"a constraint of {name!r}")
+                _check_name(row.name, f"one row of {noun} {name!r}")
             rows += found
     return rows
 

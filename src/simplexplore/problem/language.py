@@ -90,6 +90,9 @@ _MOST_BITS = 5_000
 # Coefficients of all constraints, zeros and those of groups included.
 MOST_COEFFICIENTS = 10_000_000
 
+# What one entry of a table is called.
+NOUNS = {"constraints": "constraint", "exploration": "exploration limit"}
+
 # Where a form keeps the coefficient of `each`.
 _EACH = -1
 
@@ -143,8 +146,13 @@ def parse_constraint(
 class Operands:
     """What the constraints of a problem may name, and the steps that reading all of them takes."""
 
-    def __init__(self, arms: Sequence[str], groups: Mapping[str, Sequence[str]]) -> None:
-        self.arms, self.groups = arms, groups
+    def __init__(
+        self,
+        arms: Sequence[str],
+        groups: Mapping[str, Sequence[str]],
+        table: str = "constraints",
+    ) -> None:
+        self.arms, self.groups, self.noun = arms, groups, NOUNS[table]
         self.meaning = {arm: [i] for i, arm in enumerate(arms)}
         self.meaning |= {
             group: [self.meaning[arm][0] for arm in members] for group, members in groups.items()
@@ -514,7 +522,7 @@ class _Parser:
         start = first.start if first else 0
         end = last.end if last else first.end if first else len(self.text)
         return ConstraintError(
-            f"constraint {self.name!r}: {message}\n{pointed(self.text, start, end)}"
+            f"{self.operands.noun} {self.name!r}: {message}\n{pointed(self.text, start, end)}"
         )
 
     def unexpected(self, place: _Token) -> ConstraintError:
@@ -606,7 +614,7 @@ class _Parser:
                 f"nothing stands before '{found.text}'; add an arm or a number.", found
             )
         return ConstraintError(
-            f"constraint {self.name!r} is empty; write for instance "
+            f"{self.operands.noun} {self.name!r} is empty; write for instance "
             f"'{quoted(self.arms[0])} <= 0.5'."
         )
 

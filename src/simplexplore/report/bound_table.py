@@ -11,6 +11,7 @@ from .bound_text import (
     expectation,
     hardest_first,
     headline,
+    limits_used,
     move,
     notes,
     prominent_arms,
@@ -29,8 +30,13 @@ if TYPE_CHECKING:
 
     from simplexplore.bound.result import Bound, ScenarioBound, Unconstrained
 
+    from .bound_text import Use
+
 # Columns beside the names in the table of scenarios, with the space between them.
 SCENARIO_WIDTH = 59
+
+# One more column, and the least for names and the words above them.
+COLUMN_WIDTH, NAME_WIDTH = 14, 22
 
 
 def print_bound(bound: Bound, console: Console) -> None:
@@ -54,7 +60,13 @@ def print_bound(bound: Bound, console: Console) -> None:
     for sentence in expectation(bound):
         console.print(sentence)
     if problem.names:
-        print_limited(console, _constraints(bound), len(problem.names), "with more slack")
+        table = _limits("Constraints at the best mix", "constraint", uses(bound, MAX_ROWS))
+        print_limited(console, table, len(problem.names), "with more slack")
+    if limits := limits_used(bound, MAX_ROWS):
+        table = _limits(
+            "Limits on exploration at its best allocation", "limit on exploration", limits
+        )
+        print_limited(console, table, len(problem.exploration), "with more slack")
     if bound.edges and relaxed(bound) is None:
         print_limited(console, _comparisons(bound), len(bound.edges), "that are easier")
         console.print(
@@ -62,21 +74,21 @@ def print_bound(bound: Bound, console: Console) -> None:
             "way",
             style="dim",
         )
-    table = _scenarios(bound, name_width=max(console.width - SCENARIO_WIDTH, 12))
+    table = _scenarios(bound, console.width)
     print_limited(console, table, len(problem.arms), "with fewer samples")
     console.print()
     for note in notes(bound):
         console.print(note.text)
 
 
-def _constraints(bound: Bound) -> Table:
-    """Each constraint with its use and slack, the tightest if there are many."""
-    table = titled_table("Constraints at the best mix")
-    table.add_column("constraint", overflow="ellipsis", no_wrap=True)
+def _limits(heading: str, noun: str, rows: list[Use]) -> Table:
+    """Each limit with its use and slack."""
+    table = titled_table(heading)
+    table.add_column(noun, overflow="ellipsis", no_wrap=True)
     table.add_column("use", justify="right", no_wrap=True)
     table.add_column("limit", no_wrap=True)
     table.add_column("slack", justify="right", no_wrap=True)
-    for use in uses(bound, MAX_ROWS):
+    for use in rows:
         slack = "none" if use.active else number(use.slack)
         table.add_row(use.name, number(use.amount), use.limit, slack)
     return table
@@ -102,21 +114,26 @@ def _comparisons(bound: Bound) -> Table:
     return table
 
 
-def _scenarios(bound: Bound, name_width: int) -> Table:
-    """The scenarios side by side, the unconstrained problem beside them."""
+def _scenarios(bound: Bound, width: int) -> Table:
+    """The scenarios side by side, the unconstrained problem beside them if there is room."""
+    # A third scenario takes the place of the unconstrained problem, of which a note speaks too.
+    both = len(bound.scenarios) > 2 and width >= SCENARIO_WIDTH + COLUMN_WIDTH + NAME_WIDTH
+    name_width = max(width - SCENARIO_WIDTH - both * COLUMN_WIDTH, 12)
+    beside = [bound.unconstrained] if both or len(bound.scenarios) == 2 else []
     table = titled_table("Samples, and where they should go")
     table.add_column("", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
     table.add_column("policy", justify="right", no_wrap=True)
-    for name in (*bound.scenarios, "no\nconstraints"):
+    for name in (*bound.scenarios, *("no\nconstraints" for _ in beside)):
         table.add_column(name, justify="right", no_wrap=True)
     scenarios = list(bound.scenarios.values())
-    everything: list[ScenarioBound | Unconstrained] = [*scenarios, bound.unconstrained]
+    everything: list[ScenarioBound | Unconstrained] = [*scenarios, *beside]
     table.add_row("samples, at least", "", "", *(number(x.lower_bound) for x in everything))
     table.add_row(
         "characteristic time", "", "", *(number(x.characteristic_time) for x in everything)
     )
-    table.add_row("certified to within", "", "", *(f"{x.relative_gap:.0e}" for x in scenarios), "")
+    gaps = [f"{x.relative_gap:.0e}" for x in scenarios]
+    table.add_row("certified to within", "", "", *gaps, *("" for _ in beside))
     table.add_section()
     for arm in prominent_arms(bound, MAX_ROWS):
         used = bound.policy[arm] > 0

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from simplexplore.bound.information import Information, binary_kl
 from simplexplore.bound.result import RelaxedBound
 from simplexplore.exploration.expected_samples import expected_samples
+from simplexplore.problem.problem import EXPLORATION, SCENARIOS
 from simplexplore.problem.spelling import policy_in_words
 
 from .numbers import number, shorten
@@ -22,9 +23,18 @@ from .numbers import number, shorten
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simplexplore.bound.result import Bound, Edge, ScenarioBound, Unconstrained
+    from simplexplore.bound.result import (
+        Bound,
+        Edge,
+        ScenarioBound,
+        Unconstrained,
+        Unsampled,
+    )
 
 Array = npt.NDArray[np.float64]
+
+# A limit on exploration with less room than this, in units of its largest coefficient, binds.
+BINDING = 1e-6
 
 # More arms than this on one side of a move are counted, not named.
 MAX_NAMED = 3
@@ -138,6 +148,22 @@ class Use:
         return f"{number(self.lower)} to {number(self.upper)}"
 
 
+def limits_used(bound: Bound, limit: int) -> list[Use]:
+    """Say how much of each limit on exploration its best allocation uses, like `uses`."""
+    scenario = bound.scenarios.get(EXPLORATION)
+    w = None if scenario is None else recommended(scenario)
+    if w is None:
+        return []
+    every = []
+    for row in bound.problem.exploration:
+        amount = float(row.coefficients @ w)
+        room = min(amount - row.lower, row.upper - amount)
+        reach = float(row.coefficients.min()), float(row.coefficients.max())
+        binds = room <= BINDING * float(np.abs(row.coefficients).max())
+        every.append(Use(row.name, amount, row.lower, row.upper, reach, binds))
+    return _tightest(every, limit)
+
+
 def uses(bound: Bound, limit: int) -> list[Use]:
     """Say how much of each constraint the policy uses; if there are too many, of the tightest."""
     problem = bound.problem
@@ -154,6 +180,10 @@ def uses(bound: Bound, limit: int) -> list[Use]:
             problem.names, problem.matrix, problem.lower, problem.upper, strict=True
         )
     ]
+    return _tightest(every, limit)
+
+
+def _tightest(every: list[Use], limit: int) -> list[Use]:
     return every if len(every) <= limit else sorted(every, key=lambda use: use.slack)[:limit]
 
 
@@ -167,6 +197,8 @@ def title(bound: Bound, limit: int = 6) -> str:
 
 def headline(bound: Bound) -> str:
     """Say in one sentence what it takes to find the best mix, or one that is good enough."""
+    if arms := bound.scenarios[bound.problem.scenario].unknowable:
+        return f"No number of samples can find it: {_without_samples(arms)}."
     if bound.problem.epsilon and bound.edges:
         return _relaxed_headline(bound)
     if bound.ties:
@@ -180,6 +212,14 @@ def headline(bound: Bound) -> str:
         f"At least {number(bound.samples)} samples on average to find it with confidence "
         f"{confidence} ({bound.problem.scenario})."
     )
+
+
+def _without_samples(arms: Sequence[Unsampled]) -> str:
+    """Say which arms matter and get no samples, and because of which limits."""
+    parts = [f"none for {x.arm} ({_listed(x.limits, 3)})" for x in arms[:MAX_NAMED]]
+    if len(arms) > MAX_NAMED:
+        parts.append(f"{len(arms) - MAX_NAMED} more")
+    return f"the limits on exploration leave {', '.join(parts)}"
 
 
 def _relaxed_headline(bound: Bound) -> str:
@@ -219,6 +259,8 @@ NoteKind = Literal[
     "degenerate",
     "redundant",
     "forced to zero",
+    "exploration",
+    "no estimate",
     "no constraints",
 ]
 
@@ -263,12 +305,37 @@ def notes(bound: Bound) -> list[Note]:
     if bound.forced_to_zero:
         words = f"The constraints leave no use for: {_listed(bound.forced_to_zero)}."
         remarks.append(Note("forced to zero", words))
+    remarks += _of_exploration(bound)
     free = bound.unconstrained
     if len(arms) > 1:
         best = f"the best arm is {free.arm}, at least {number(free.lower_bound)} samples to find it"
         if math.isinf(free.characteristic_time):
             best = "several arms tie for the best"
         remarks.append(Note("no constraints", f"Without constraints: {best}."))
+    return remarks
+
+
+def _of_exploration(bound: Bound) -> list[Note]:
+    """What limits on exploration cost, and that nothing is known of runs within them."""
+    limited = bound.scenarios.get(EXPLORATION)
+    if limited is None or bound.ties or not bound.edges:
+        return []
+    is_own = bound.problem.scenario == EXPLORATION
+    if limited.unknowable:
+        words = f"Within them no samples find it: {_without_samples(limited.unknowable)}."
+        return [] if is_own else [Note("exploration", words)]
+    least = bound.scenarios[SCENARIOS[0]].characteristic_time
+    times = limited.characteristic_time / least if least > 0 else 1.0
+    how_much = (
+        f"{100 * (times - 1):.2g}% more than" if times < 2 else f"{times:.3g} times as much as"
+    )
+    words = f"The limits on exploration cost {how_much} exploring freely."
+    if times < 1.00005:
+        words = "The limits on exploration cost nothing: exploring freely takes as long."
+    remarks = [Note("exploration", words)]
+    if is_own and not bound.problem.epsilon:
+        words = "How many samples a run takes is not estimated within limits on exploration."
+        remarks.append(Note("no estimate", words))
     return remarks
 
 
