@@ -15,6 +15,9 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+# Equalities that differ by less than this on the free arms repeat each other.
+RANK_TOLERANCE = 1e-9
+
 
 @dataclass(frozen=True)
 class AllocationSet:
@@ -77,7 +80,7 @@ class AllocationSet:
             cap=np.full(size, np.inf),
             arms=np.ones(size, dtype=bool),
             in_play=in_play,
-            costs=np.ones(size),
+            costs=polytope.problem.costs,
             inside=in_play / in_play.sum(),
             deep=np.full(size, 1.0 / size),
         )
@@ -98,7 +101,7 @@ class AllocationSet:
             cap=cap,
             arms=in_play,
             in_play=in_play,
-            costs=np.ones(polytope.size),
+            costs=polytope.problem.costs,
             inside=polytope.deepest_policy(slacks=False),
             deep=polytope.deepest_policy(),
             polytope=polytope,
@@ -142,6 +145,37 @@ class AllocationSet:
             floor=np.zeros(size),
             cap=np.full(size, np.inf),
         )
+
+    def in_spend(self) -> AllocationSet:
+        """The same set, without floors and caps, in shares of what is spent.
+
+        Spent shares are u_a = c_a w_a / (c . w). As w sums to one, a row A w <= b says
+        (A - b 1') w <= 0, which holds for all multiples of w, so for u / c as well. Where all
+        cost the same, and on the simplex, nothing changes.
+        """
+        if np.ptp(self.costs) == 0 or self.is_simplex:
+            return self
+        above = self._homogeneous(self.above, self.limit)
+        equal = independent(self._homogeneous(self.equal, self.total), self.arms)
+        equal = np.vstack([np.ones(len(self.costs)), equal])
+        return replace(
+            self,
+            above=above,
+            limit=np.zeros(len(above)),
+            equal=equal,
+            total=np.r_[1.0, np.zeros(len(equal) - 1)],
+            inside=self._spent(self.inside),
+            deep=self._spent(self.deep),
+        )
+
+    def _homogeneous(self, rows: Array, bound: Array) -> Array:
+        """Rows that say the same of what is spent, scaled to largest entry 1."""
+        rows = (rows - bound[:, None]) / self.costs
+        largest = np.abs(rows[:, self.arms]).max(axis=1, initial=0.0)
+        return np.asarray(rows / np.where(largest > 0, largest, 1.0)[:, None])
+
+    def _spent(self, w: Array) -> Array:
+        return np.asarray(self.costs * w / (self.costs @ w))
 
     def room(self, w: Array) -> Array:
         """What is left of each row, cap and floor of arms that are not fixed."""
@@ -195,6 +229,12 @@ class AllocationSet:
         room = self.room(self.deep)[broken]
         lean = float((excess[broken] / (excess[broken] + room)).max(initial=0.0))
         return (1.0 - lean) * w + lean * self.deep
+
+
+def independent(equal: Array, moving: Mask) -> Array:
+    """An orthonormal basis of equalities as seen by the arms that move."""
+    left, sizes, _ = np.linalg.svd(equal[:, moving], full_matrices=False)
+    return np.asarray(left[:, sizes > RANK_TOLERANCE].T @ equal)
 
 
 def _in_play(polytope: Polytope) -> Mask:

@@ -90,7 +90,9 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
     gaps = edges.gaps(mu)
     tied = polytope.tied_vertices(vertex, mu) if (gaps == 0).any() else []
     kl = binary_kl(delta)
-    allowed = {name: AllocationSet.of(polytope, name).as_rows() for name in problem.scenarios}
+    allowed = {
+        name: AllocationSet.of(polytope, name).as_rows().in_spend() for name in problem.scenarios
+    }
     scenarios: dict[str, ScenarioBound]
     if problem.epsilon and len(edges):
         known, complete = best_vertices(polytope, mu)
@@ -104,6 +106,8 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
         scenarios = {
             name: _scenario(problem, edges, gaps, mu, allowed[name], kl) for name in allowed
         }
+    if problem.has_costs:
+        scenarios = {name: _in_samples(found, problem) for name, found in scenarios.items()}
     if EXPLORATION in scenarios and (problem.epsilon or not tied):
         scenarios[EXPLORATION] = _explained(scenarios[EXPLORATION], allowed[EXPLORATION], edges)
     return Bound(
@@ -139,7 +143,9 @@ def _scenario(
             binding_edges=tuple(int(e) for e in np.flatnonzero(gaps == 0)),
             unique=False,
         )
-    information = Information(edges, gaps, mu, problem.rewards, sampled=allowed.arms)
+    information = Information(
+        edges, gaps, mu, problem.rewards, sampled=allowed.arms, costs=allowed.costs
+    )
     if information.lost.any():
         return ScenarioBound(
             characteristic_time=math.inf,
@@ -177,6 +183,18 @@ def _scenario(
     )
 
 
+def _in_samples(scenario: ScenarioBound, problem: Problem) -> ScenarioBound:
+    """The same with shares of samples beside those of what is spent."""
+    w = scenario.allocation / problem.costs
+    w /= w.sum()
+    return replace(
+        scenario,
+        allocation=w,
+        spend=scenario.allocation,
+        cost_per_sample=float(problem.costs @ w),
+    )
+
+
 def _explained(scenario: ScenarioBound, allowed: AllocationSet, edges: Edges) -> ScenarioBound:
     """The same with the reason why no samples can tell, where there is one."""
     if not math.isinf(scenario.characteristic_time) or allowed.polytope is None:
@@ -211,9 +229,13 @@ def _unconstrained(problem: Problem, mu: Array, kl: float) -> Unconstrained:
     vertex = free.optimal_vertex(mu)
     edges = free.edges(vertex)
     result = _scenario(problem, edges, edges.gaps(mu), mu, AllocationSet.simplex(free), kl)
+    if problem.has_costs:
+        result = _in_samples(result, problem)
     return Unconstrained(
         arm=problem.arms[int(np.argmax(vertex.policy))],
         characteristic_time=result.characteristic_time,
         allocation=result.allocation,
         lower_bound=result.lower_bound,
+        spend=result.spend,
+        cost_per_sample=result.cost_per_sample,
     )

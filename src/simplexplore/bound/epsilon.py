@@ -160,7 +160,9 @@ def bracketed_answer(
     time, w = math.inf, best.allocation.w
     for lean in LEANS:
         leaning = (1 - lean) * best.allocation.w + lean * allowed.deep
-        price = np.divide(sigma**2, leaning, out=np.full(len(mu), math.inf), where=leaning > 0)
+        price = np.divide(
+            sigma**2 * allowed.costs, leaning, out=np.full(len(mu), math.inf), where=leaning > 0
+        )
         used = best.policy > 0
         farthest = float(best.policy[used] ** 2 @ price[used] + price[allowed.arms].max())
         known = 1.0 / float(best.information.closest(np.maximum(leaning, 1e-12)).value.min())
@@ -261,7 +263,8 @@ def _relaxation(answers: Answers, mu: Array, allowed: AllocationSet) -> float:
         change = np.where(np.abs(change) > 1e-12, change, 0.0)
         arms = np.tile(np.arange(len(mu)), (len(chosen), 1))
         edges = Edges(arms, change, lambda _: {})
-        return Information(edges, gaps[chosen], center, Gaussian(tuple(spread.tolist())))
+        family = Gaussian(tuple(spread.tolist()))
+        return Information(edges, gaps[chosen], center, family, costs=allowed.costs)
 
     hardest = np.argsort(-surrogate(np.arange(len(pairs))).edge_times(), kind="stable")
     information = surrogate(hardest[:MAX_PAIRS])
@@ -280,12 +283,25 @@ def _relaxation(answers: Answers, mu: Array, allowed: AllocationSet) -> float:
             for s in (1.0, -1.0)
         )
     )
-    asked = _weights(gain, allowed) @ gain
-    if len(allowed.limit) and allowed.polytope is not None:
-        most = float(asked @ allowed.polytope.optimal_vertex(asked).policy)
-    else:
-        most = float(asked.max())
-    return (1 - 1e-9) / most
+    gain /= allowed.costs
+    return (1 - 1e-9) / _most(_weights(gain, allowed) @ gain, allowed)
+
+
+def _most(asked: Array, allowed: AllocationSet) -> float:
+    """The most information that an allowed allocation gets per unit spent."""
+    polytope, costs = allowed.polytope, allowed.costs
+    if polytope is None or len(allowed.limit) == 0:
+        return float(asked.max())
+    if (costs == 1).all():
+        return float(asked @ polytope.optimal_vertex(asked).policy)
+    # A ratio of linear functions is largest at a vertex (Dinkelbach): go from one to a better one.
+    most = 0.0
+    while True:
+        w = polytope.optimal_vertex(costs * (asked - most)).policy
+        found = float(costs * asked @ w / (costs @ w))
+        if found <= most * (1 + 1e-12):
+            return max(found, most)
+        most = found
 
 
 def _weights(gain: Array, allowed: AllocationSet) -> Array:

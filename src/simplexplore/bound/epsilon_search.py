@@ -68,7 +68,7 @@ def information_of(
     if not (gaps > 0).all():
         return None
     rewards = answers.polytope.problem.rewards
-    found = Information(edges, gaps, mu, rewards, epsilon, allowed.arms)
+    found = Information(edges, gaps, mu, rewards, epsilon, allowed.arms, allowed.costs)
     return None if found.lost.any() else found
 
 
@@ -108,7 +108,10 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
         if (gaps[rows] <= 0).any():
             return np.where(gaps <= 0, gaps, math.inf), slope
         edges = Edges(arms[rows], change[rows], lambda _: {})
-        closest = Information(edges, gaps[rows], mu, rewards, answers.epsilon).closest(w)
+        information = Information(
+            edges, gaps[rows], mu, rewards, answers.epsilon, costs=allowed.costs
+        )
+        closest = information.closest(w)
         value[rows] = closest.value
         with np.errstate(divide="ignore", invalid="ignore"):
             gamma = np.where(closest.slope != 0, closest.slope * w / change[rows], 0.0).max(axis=1)

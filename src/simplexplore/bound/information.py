@@ -137,6 +137,9 @@ class Information:
     sampled : (K,) array of bool, optional
         Arms that may get samples; all, unless given. The means of others are free within their
         range, so that an alternative takes the worst end for nothing: see `lost`.
+    costs : (K,) array, optional
+        What one sample of each arm costs; 1, unless given. Allocations are shares of what is
+        spent, and D_e is information per unit spent: w_a samples cost c_a w_a.
     """
 
     def __init__(
@@ -147,6 +150,7 @@ class Information:
         rewards: Family,
         offset: float = 0.0,
         sampled: npt.NDArray[np.bool_] | None = None,
+        costs: Array | None = None,
     ) -> None:
         self.index = edges.index
         self.v = -edges.value
@@ -156,6 +160,7 @@ class Information:
         unit, rest = rewards.places(means)
         self.mu, self.rest = unit[self.index], rest[self.index]
         self.sigma = rewards.sigmas(self.size)[self.index]
+        self.costs = (np.ones(self.size) if costs is None else costs)[self.index]
         # The same loss in unit coordinates (a change of scale: v sums to zero).
         scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
         self.gaps = gaps * scale
@@ -196,7 +201,7 @@ class Information:
         """The same instance with some of its edges, in the order given."""
         some = copy(self)
         by_edge = "index", "v", "used", "mu", "rest", "sigma", "gaps", "reading", "slip", "doubt"
-        for name in (*by_edge, "offset", "offset_of_rest", "free", "end"):
+        for name in (*by_edge, "offset", "offset_of_rest", "free", "end", "costs"):
             setattr(some, name, getattr(self, name)[chosen])
         return some
 
@@ -224,7 +229,7 @@ class Information:
         if self.closed_form or len(edges) <= MANY:
             return self.closest(w).value[edges]
         some = self.only(edges)
-        weight = np.where(some.used, w[some.index], 1.0)
+        weight = np.where(some.used, w[some.index], 1.0) / some.costs
         tilt = some.v / weight
         pole = some._pole(tilt)
         # Half of it: for small ones the dual loses a quarter, for large ones it stays positive.
@@ -240,7 +245,12 @@ class Information:
         return found
 
     def _closest(self, weight: Array) -> Closest:
-        """The same for weights that each edge may choose for itself."""
+        """The same for weights that each edge may choose for itself.
+
+        In samples w = spent / c derivatives by what is spent are those by samples over c; with
+        `slope` over c and the same `compliance` the second derivatives are right as well.
+        """
+        weight = weight / self.costs
         tilt = self.v / weight
         if self.closed_form:
             variance = self.sigma * self.sigma
@@ -254,9 +264,9 @@ class Information:
                 value=0.5 * self.gaps * self.gaps / spread,
                 error=error,
                 alternative=self.mu + variance * slope,
-                gradient=gradient,
-                ceiling=gradient * (1 + error)[:, None],
-                slope=slope,
+                gradient=gradient / self.costs,
+                ceiling=gradient / self.costs * (1 + error)[:, None],
+                slope=slope / self.costs,
                 compliance=compliance,
             )
         at = self._balanced(tilt)
@@ -273,9 +283,9 @@ class Information:
             value=value,
             error=ROUNDING + at.gamma * (at.noise + at.doubt) / value,
             alternative=at.lam.mean,
-            gradient=gradient,
-            ceiling=self._ceiling(at, gradient),
-            slope=np.where(at.held, 0.0, -at.s),
+            gradient=gradient / self.costs,
+            ceiling=self._ceiling(at, gradient) / self.costs,
+            slope=np.where(at.held, 0.0, -at.s / self.costs),
             compliance=np.where(at.held, 0.0, at.lam.rate / weight),
         )
 
@@ -399,13 +409,14 @@ class Information:
     def edge_times(self) -> Array:
         """For each edge, a lower bound on the time it would need if it were the only one.
 
-        With w_a proportional to |v_a| times the standard deviation it is exact for Gaussian
-        rewards (w then equalises the information of all arms); for other families a few
-        multiplicative steps come close, and any step gives a valid bound: D_e never
-        exceeds the largest divergence of an alternative that lies across the edge.
+        With w_a proportional to |v_a| times the standard deviation, and the root of the cost, it
+        is exact for Gaussian rewards (w then equalises the information of all arms); for other
+        families a few multiplicative steps come close, and any step gives a valid bound: D_e
+        never exceeds the largest divergence, over the cost, of an alternative that lies across
+        the edge.
         """
         variance = self.rewards.variance(self.mu, self.sigma)
-        weight = np.where(self.used, np.abs(self.v) * np.sqrt(variance), 0.0)
+        weight = np.where(self.used, np.abs(self.v) * np.sqrt(variance * self.costs), 0.0)
         weight /= weight.sum(axis=1, keepdims=True)
         weight = np.where(self.used, weight, 1.0)
         closest = self._closest(weight)

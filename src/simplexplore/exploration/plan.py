@@ -113,6 +113,11 @@ def _check_supported(problem: Problem) -> None:
             "nothing can be run within them. Choose scenario 'end-of-time' or 'anytime' "
             "(--scenario)."
         )
+    if problem.has_costs:
+        raise SettingError(
+            "no sampler minds [costs] yet: `bound` says what the best mix costs to find, but "
+            "nothing can be run with costs. Drop them to count samples instead."
+        )
 
 
 def _tied(bound: Bound) -> str:

@@ -6,6 +6,7 @@ problem keeps, or says what is wrong with it.
 
 from __future__ import annotations
 
+import math
 import reprlib
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -259,6 +260,35 @@ def _items(value: object) -> list[Any] | None:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return list(value)
     return None
+
+
+def check_costs(
+    costs: object, arms: tuple[str, ...], groups: Mapping[str, tuple[str, ...]]
+) -> Array:
+    """What one pull of each arm costs: by name, 1 where none is given, or one number per arm."""
+    if costs is None or isinstance(costs, Mapping):
+        named = {} if costs is None else costs
+        for name in named:
+            with about(str(name)):
+                if name not in arms:
+                    raise ProblemError(_not_an_arm(name, arms, groups))
+        costs = [named.get(arm, 1.0) for arm in arms]
+    found = check_vector(costs, "costs", "arm", arms)
+    for arm, cost in zip(arms, found.tolist(), strict=True):
+        if not 0 < cost < math.inf:
+            with about(arm):
+                raise ProblemError(
+                    f"the cost of arm {arm!r} must be a positive number; got {cost:g}."
+                )
+    return found
+
+
+def _not_an_arm(name: object, arms: tuple[str, ...], groups: Mapping[str, tuple[str, ...]]) -> str:
+    if name in groups:
+        return f"{name!r} in costs is a group; give its arms their costs one by one."
+    near = nearest(str(name), arms)
+    advice = f"did you mean {near!r}?" if near else f"the arms are {listed(arms)}."
+    return f"costs names {reprlib.repr(name)}, which is not an arm; {advice}"
 
 
 def check_number(value: object, what: str) -> float:

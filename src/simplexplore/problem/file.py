@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .constraint import Constraint
 
 _SETTINGS = ("arms", "means", "delta", "epsilon", "stop_when", "scenario")
-_TABLES = ("rewards", "groups", "constraints", "exploration")
+_TABLES = ("rewards", "groups", "constraints", "exploration", "costs")
 _BOUNDS = ("upper", "lower", "equal")
 _MATRIX_KEYS = ("matrix", *_BOUNDS, "names")
 
@@ -144,7 +144,7 @@ def arguments(file: Mapping[str, Any]) -> dict[str, Any]:
     for name in NOUNS:
         with about(name):
             rows[name] = _file_constraints(name, tables[name], arms, groups)
-    return settings | {"groups": groups, "rewards": rewards} | rows
+    return settings | {"groups": groups, "rewards": rewards, "costs": tables["costs"]} | rows
 
 
 def _check_key(key: str) -> None:
@@ -175,6 +175,8 @@ def _belongs(key: str, value: object, table: str, file: Mapping[str, Any]) -> bo
         return False
     if table == "groups":
         return isinstance(value, list) and all(isinstance(x, str) for x in value)
+    if table == "costs":
+        return isinstance(file["arms"], list) and key in file["arms"]
     if table in NOUNS:
         return isinstance(value, str) and re.search("[<>=≤≥]", value) is not None
     return False

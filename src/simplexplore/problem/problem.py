@@ -18,7 +18,14 @@ import numpy.typing as npt
 
 from simplexplore.errors import MeansError, Place, ProblemError
 
-from .checks import check_arms, check_constraints, check_groups, check_number, check_vector
+from .checks import (
+    check_arms,
+    check_constraints,
+    check_costs,
+    check_groups,
+    check_number,
+    check_vector,
+)
 from .constraint import Constraint, format_constraints
 from .families import Family, Gaussian
 from .file import arguments, parameter_names, parse_toml, read_text, toml_text, write_text
@@ -81,6 +88,8 @@ class Problem:
     exploration : sequence, mapping or pair
         Limits on the shares of samples in the scenario "exploration", given like
         `constraints` and independent of them.
+    costs : mapping of str to float, or array_like, shape (K,), optional
+        What one pull of each arm costs; 1 where none is given.
 
     Attributes
     ----------
@@ -114,6 +123,7 @@ class Problem:
     epsilon: float
     stop_when: StopWhen | None
     exploration: tuple[Constraint, ...]
+    costs: Array
     names: tuple[str, ...]
     matrix: Array
     lower: Array
@@ -131,6 +141,7 @@ class Problem:
         epsilon: float = 0.0,
         stop_when: StopWhen | Mapping[str, float] | None = None,
         exploration: Constraints = (),
+        costs: Mapping[str, float] | npt.ArrayLike | None = None,
     ) -> None:
         with about("arms"):
             checked_arms = check_arms(arms)
@@ -161,6 +172,8 @@ class Problem:
         put("means", None if means is None else self.check_means(means))
         with about("epsilon"):
             put("epsilon", _check_epsilon(epsilon))
+        with about("costs"):
+            put("costs", _frozen(check_costs(costs, checked_arms, checked_groups)))
         with about("stop_when"):
             put("stop_when", check_stop_when(stop_when))
             if self.epsilon and self.stop_when:
@@ -173,6 +186,11 @@ class Problem:
     def size(self) -> int:
         """Number of arms."""
         return len(self.arms)
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether pulls cost anything but 1."""
+        return bool((self.costs != 1).any())
 
     @property
     def scenarios(self) -> tuple[str, ...]:
@@ -192,6 +210,7 @@ class Problem:
             "epsilon": self.epsilon,
             "stop_when": self.stop_when,
             "exploration": self.exploration,
+            "costs": tuple(self.costs.tolist()),
         }
 
     def __eq__(self, other: object) -> bool:
@@ -211,6 +230,7 @@ class Problem:
         return (
             f"<Problem: {count(self.size, 'arm')}, {count(len(self.names), 'constraint')}, "
             f"{f'{count(limits, NOUNS[EXPLORATION])}, ' if limits else ''}"
+            f"{f'costs {self.costs.min():g} to {self.costs.max():g}, ' if self.has_costs else ''}"
             f"{self.rewards.name} rewards, {self.scenario}, delta {self.delta:g}"
             f"{f', epsilon {self.epsilon:g}' if self.epsilon else ''}"
             f"{f', stops at {self.stop_when}' if self.stop_when else ''}>"
@@ -324,6 +344,11 @@ class Problem:
             "groups": self.groups,
             "constraints": format_constraints(self.constraints, self.arms, self.groups),
             "exploration": format_constraints(self.exploration, self.arms, self.groups),
+            "costs": {
+                arm: cost
+                for arm, cost in zip(self.arms, self.costs.tolist(), strict=True)
+                if cost != 1
+            },
         }
         return toml_text(top, tables)
 

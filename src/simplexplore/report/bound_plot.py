@@ -20,6 +20,7 @@ from .bound_text import (
     notes,
     prominent_arms,
     recommended,
+    spending,
     times_alone,
     title,
     uses,
@@ -180,11 +181,12 @@ def _draw_arms(
     page: Page, bound: Bound, shown: list[int], left: float, top: float, names_width: float
 ) -> None:
     """One row per arm, one column each for the policy and the allocations."""
+    line = "; line: of the cost" if bound.problem.has_costs else ""
     page.heading(
         left,
         top,
         "The best mix, and where samples should go",
-        "shares of use and of samples; bold: used by the best mix",
+        f"shares of use and of samples{line}; bold: used by the best mix",
         names_width + (1 + len(bound.scenarios)) * COLUMN_WIDTH,
     )
     columns: list[tuple[str, str, Array | None, str]] = [
@@ -193,7 +195,9 @@ def _draw_arms(
     for name, scenario in bound.scenarios.items():
         note = _samples_needed(scenario)
         columns.append((name, note, recommended(scenario), SCENARIO_COLOUR[name]))
-    longest = max(float(values.max()) for _, _, values, _ in columns if values is not None)
+    spent = {name: spending(scenario) for name, scenario in bound.scenarios.items()}
+    drawn = [*(values for _, _, values, _ in columns), *spent.values()]
+    longest = max(float(values.max()) for values in drawn if values is not None)
     # Room for the number at the end of the longest bar.
     reach = longest * COLUMN_WIDTH / (COLUMN_WIDTH - 0.6)
     top += HEADING
@@ -214,9 +218,13 @@ def _draw_arms(
             continue
         heights = np.arange(rows) + 0.5
         axes.barh(heights, values[shown], height=0.66, color=colour)
-        for y, value in zip(heights, values[shown], strict=True):
+        ends = values[shown]
+        if (money := spent.get(label)) is not None:
+            axes.vlines(money[shown], heights - 0.42, heights + 0.42, color=INK, linewidth=1.3)
+            ends = np.maximum(ends, money[shown])
+        for y, value, end in zip(heights, values[shown], ends, strict=True):
             axes.text(
-                value + 0.03 * reach,
+                end + 0.03 * reach,
                 y,
                 share(float(value)),
                 size=SMALL,
@@ -233,7 +241,9 @@ def _samples_needed(scenario: ScenarioBound) -> str:
     if scenario.characteristic_time == 0:
         return "no samples needed"
     needed = f"at least {number(scenario.lower_bound)}"
-    return f"{needed} samples" if scenario.lower_bound < 1e7 else needed  # digits go before words
+    if scenario.lower_bound >= 1e7:  # digits go before words
+        return needed
+    return f"{needed} samples" if scenario.spend is None else f"{needed} in cost"
 
 
 def _draw_limits(
@@ -305,9 +315,10 @@ def _draw_edges(
     page: Page, bound: Bound, rows: list[_EdgeRow], left: float, top: float, width: float
 ) -> None:
     """Draw how hard each neighbouring policy is to rule out by itself."""
-    note = "samples each would take alone; pale: settled along the way"
+    what = "cost" if bound.problem.has_costs else "samples"
+    note = f"{what} each would take alone; pale: settled along the way"
     if bound.problem.epsilon:
-        note = "for the best mix itself (epsilon 0): samples each would take alone"
+        note = f"for the best mix itself (epsilon 0): {what} each would take alone"
     if not rows:
         note = "none: only one mix is allowed"
     page.heading(left, top, "Which comparisons are hard", note, width)

@@ -17,6 +17,7 @@ from .bound_text import (
     prominent_arms,
     recommended,
     relaxed,
+    spending,
     times_alone,
     title,
     uses,
@@ -76,6 +77,9 @@ def print_bound(bound: Bound, console: Console) -> None:
         )
     table = _scenarios(bound, console.width)
     print_limited(console, table, len(problem.arms), "with fewer samples")
+    if problem.has_costs:
+        table = _spending(bound, console.width)
+        print_limited(console, table, len(problem.arms), "with fewer samples")
     console.print()
     for note in notes(bound):
         console.print(note.text)
@@ -100,7 +104,8 @@ def _comparisons(bound: Bound) -> Table:
     table = titled_table("Comparisons to settle, hardest first")
     table.add_column("instead of -> use", overflow="fold")
     table.add_column("gap", justify="right", no_wrap=True)
-    table.add_column("samples alone", justify="right", no_wrap=True)
+    alone = "cost alone" if bound.problem.has_costs else "samples alone"
+    table.add_column(alone, justify="right", no_wrap=True)
     table.add_column("decides", justify="center", no_wrap=True)
     times = times_alone(bound)
     for e in hardest_first(times)[:MAX_ROWS]:
@@ -128,10 +133,15 @@ def _scenarios(bound: Bound, width: int) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     scenarios = list(bound.scenarios.values())
     everything: list[ScenarioBound | Unconstrained] = [*scenarios, *beside]
-    table.add_row("samples, at least", "", "", *(number(x.lower_bound) for x in everything))
-    table.add_row(
-        "characteristic time", "", "", *(number(x.characteristic_time) for x in everything)
+    has_costs = bound.problem.has_costs
+    least, time = (
+        ("cost", "characteristic cost") if has_costs else ("samples", "characteristic time")
     )
+    table.add_row(f"{least}, at least", "", "", *(number(x.lower_bound) for x in everything))
+    if has_costs:
+        paid = (number(x.lower_bound / x.cost_per_sample) for x in everything)
+        table.add_row("samples for that", "", "", *paid)
+    table.add_row(time, "", "", *(number(x.characteristic_time) for x in everything))
     gaps = [f"{x.relative_gap:.0e}" for x in scenarios]
     table.add_row("certified to within", "", "", *gaps, *("" for _ in beside))
     table.add_section()
@@ -143,5 +153,25 @@ def _scenarios(bound: Bound, width: int) -> Table:
             share(float(bound.policy[arm])),
             *("" if w is None else share(float(w[arm])) for w in map(recommended, everything)),
             style="bold" if used else None,
+        )
+    return table
+
+
+def _spending(bound: Bound, width: int) -> Table:
+    """The same allocations in shares of what is spent."""
+    table = titled_table("What they cost, and where the money goes")
+    table.add_column("", no_wrap=True)
+    table.add_column("cost of one", justify="right", no_wrap=True)
+    for name in bound.scenarios:
+        table.add_column(name, justify="right", no_wrap=True)
+    scenarios = list(bound.scenarios.values())
+    table.add_row("cost per sample", "", *(number(x.cost_per_sample) for x in scenarios))
+    table.add_section()
+    for arm in prominent_arms(bound, MAX_ROWS):
+        table.add_row(
+            shorten(bound.problem.arms[arm], max(width - SCENARIO_WIDTH, 12)),
+            number(float(bound.problem.costs[arm])),
+            *("" if w is None else share(float(w[arm])) for w in map(spending, scenarios)),
+            style="bold" if bound.policy[arm] > 0 else None,
         )
     return table

@@ -69,7 +69,7 @@ def move(edge: Edge, arms: Sequence[str], name_width: int = 80) -> tuple[str, st
 
 
 def times_alone(bound: Bound) -> Array:
-    """Characteristic time of each edge if it were the only one to rule out.
+    """Characteristic time of each edge, in units of cost, if it were the only one to rule out.
 
     This is how hard a comparison is by itself, end-of-time; infinite for a tie.
     """
@@ -78,7 +78,10 @@ def times_alone(bound: Bound) -> Array:
     apart = gaps > 0
     if apart.any():
         edges = bound._edges.only(apart)
-        information = Information(edges, gaps[apart], bound.means, bound.problem.rewards)
+        problem = bound.problem
+        information = Information(
+            edges, gaps[apart], bound.means, problem.rewards, costs=problem.costs
+        )
         times[apart] = information.edge_times()
     return times
 
@@ -92,6 +95,11 @@ def hardest_first(times: Array) -> list[int]:
 def recommended(scenario: ScenarioBound | Unconstrained) -> Array | None:
     """Return where samples should go, if any number of them is of use."""
     return scenario.allocation if 0 < scenario.characteristic_time < math.inf else None
+
+
+def spending(scenario: ScenarioBound) -> Array | None:
+    """Return where money should go, if any of it is of use and pulls differ in cost from 1."""
+    return None if recommended(scenario) is None else scenario.spend
 
 
 def prominent_arms(bound: Bound, limit: int) -> list[int]:
@@ -187,6 +195,11 @@ def _tightest(every: list[Use], limit: int) -> list[Use]:
     return every if len(every) <= limit else sorted(every, key=lambda use: use.slack)[:limit]
 
 
+def effort(bound: Bound, amount: float) -> str:
+    """Write a number of samples, or with costs what they cost."""
+    return f"a cost of {number(amount)}" if bound.problem.has_costs else f"{number(amount)} samples"
+
+
 def title(bound: Bound, limit: int = 6) -> str:
     """Name the best mix, or its largest shares."""
     words = policy_in_words(bound.policy, bound.problem.arms, limit)
@@ -208,9 +221,10 @@ def headline(bound: Bound) -> str:
     confidence = f"{1 - bound.delta:.10g}"
     if bound.samples == 0:
         return f"A confidence of {confidence} asks for nothing: the bound is 0 samples."
+    pays_for = f": {number(bound.samples)} samples" if bound.problem.has_costs else ""
     return (
-        f"At least {number(bound.samples)} samples on average to find it with confidence "
-        f"{confidence} ({bound.problem.scenario})."
+        f"At least {effort(bound, bound.cost)} on average to find it with confidence "
+        f"{confidence} ({bound.problem.scenario}){pays_for}."
     )
 
 
@@ -228,9 +242,9 @@ def _relaxed_headline(bound: Bound) -> str:
     good_enough = f"a mix within {number(bound.problem.epsilon)} of it"
     if own.characteristic_time == 0:
         return f"Any means leave {policy_in_words(own.answer, bound.problem.arms)} good enough."
-    samples = number(own.characteristic_time * binary_kl(bound.delta))
+    about = effort(bound, own.characteristic_time * binary_kl(bound.delta))
     return (
-        f"About {samples} samples to find {good_enough} with confidence {1 - bound.delta:.10g} "
+        f"About {about} to find {good_enough} with confidence {1 - bound.delta:.10g} "
         f"({bound.problem.scenario}), at least {number(own.lower_bound)}."
     )
 
@@ -294,7 +308,8 @@ def notes(bound: Bound) -> list[Note]:
         remarks.append(Note("ties", f"As good as the policy shown: {tied}{more}."))
     loose = [name for name, scenario in bound.scenarios.items() if not scenario.unique]
     if loose and not bound.ties and bound.edges:
-        words = f"Other allocations need as few samples ({' and '.join(loose)}); one is shown."
+        least = "cost as little" if bound.problem.has_costs else "need as few samples"
+        words = f"Other allocations {least} ({' and '.join(loose)}); one is shown."
         remarks.append(Note("other allocations", words))
     if bound.degenerate:
         words = "More constraints meet at the policy than are needed to fix it (degenerate)."
@@ -306,9 +321,13 @@ def notes(bound: Bound) -> list[Note]:
         words = f"The constraints leave no use for: {_listed(bound.forced_to_zero)}."
         remarks.append(Note("forced to zero", words))
     remarks += _of_exploration(bound)
+    if bound.problem.has_costs and not bound.problem.epsilon and bound.edges and not bound.ties:
+        words = "What a run would cost is not estimated: the number above is what none can beat."
+        remarks.append(Note("no estimate", words))
     free = bound.unconstrained
     if len(arms) > 1:
-        best = f"the best arm is {free.arm}, at least {number(free.lower_bound)} samples to find it"
+        least = effort(bound, free.lower_bound)
+        best = f"the best arm is {free.arm}, at least {least} to find it"
         if math.isinf(free.characteristic_time):
             best = "several arms tie for the best"
         remarks.append(Note("no constraints", f"Without constraints: {best}."))
@@ -333,7 +352,7 @@ def _of_exploration(bound: Bound) -> list[Note]:
     if times < 1.00005:
         words = "The limits on exploration cost nothing: exploring freely takes as long."
     remarks = [Note("exploration", words)]
-    if is_own and not bound.problem.epsilon:
+    if is_own and not bound.problem.epsilon and not bound.problem.has_costs:
         words = "How many samples a run takes is not estimated within limits on exploration."
         remarks.append(Note("no estimate", words))
     return remarks
