@@ -17,9 +17,10 @@ from rich.console import Console
 import simplexplore as sx
 from instances import TRUTH, paper
 from pictures import assert_texts_apart, texts
-from reference import conic_time
+from reference import conic_time, gaussian_cost
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.information import binary_kl
+from simplexplore.bound.solver import FEW_ROWS
 from simplexplore.errors import Place, ProblemError, SettingError
 from simplexplore.exploration.plan import prepare, prepare_simulation
 from simplexplore.geometry.polytope import Polytope
@@ -256,6 +257,29 @@ def test_costs_equal_those_of_a_cone_solver(name, domain):
             assert equal @ found.allocation == pytest.approx(total, abs=1e-9), where
             spent = problem.costs * found.allocation
             assert found.spend == pytest.approx(spent / spent.sum(), rel=1e-9), where
+
+
+@pytest.mark.parametrize("limits", [["each <= 0.06"], ["each >= 0.01", "each <= 0.1"]])
+def test_many_limits_are_looked_at_in_rounds(limits):
+    rng = np.random.default_rng(4)
+    size = 30
+    means = 0.1 + 0.8 * (rng.permutation(size) + rng.uniform(0.2, 0.8, size)) / size
+    costs = 10 ** rng.uniform(-1, 1, size)
+    problem = Problem(size, exploration=limits, means=means, costs=costs)
+    bound = sx.lower_bound(problem)
+    assert len(problem.exploration) > FEW_ROWS
+    one = np.eye(size)
+    above, limit = [], []
+    for text in limits:
+        sign, number = (1, text.split()[-1]) if "<=" in text else (-1, text.split()[-1])
+        above.append(sign * one)
+        limit.append(np.full(size, sign * float(number)))
+    rows = np.vstack(above), np.concatenate(limit)
+    directions = np.array([edge.direction for edge in bound.edges])
+    expected = gaussian_cost(directions, means, np.ones(size), costs, *rows)
+    assert bound.characteristic_time == pytest.approx(expected, rel=1e-7)
+    assert bound.relative_gap <= 1e-8
+    assert (rows[0] @ bound.allocation <= rows[1] + 1e-12).all()
 
 
 @pytest.mark.parametrize("size", range(2, 13))

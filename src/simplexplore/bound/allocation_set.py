@@ -44,6 +44,8 @@ class AllocationSet:
         An allocation at which all inequalities hold strictly: `above`, and w >= 0 of `arms`.
     polytope : Polytope or None
         The same set as policies; None for all allocations.
+    is_spent : bool
+        Whether shares are of what is spent, and rows name all arms: see `in_spend`.
     """
 
     above: Array
@@ -58,6 +60,7 @@ class AllocationSet:
     inside: Array
     deep: Array
     polytope: Polytope | None = field(default=None, compare=False, repr=False)
+    is_spent: bool = False
 
     @classmethod
     def of(cls, polytope: Polytope, scenario: str) -> AllocationSet:
@@ -166,6 +169,7 @@ class AllocationSet:
             total=np.r_[1.0, np.zeros(len(equal) - 1)],
             inside=self._spent(self.inside),
             deep=self._spent(self.deep),
+            is_spent=True,
         )
 
     def _homogeneous(self, rows: Array, bound: Array) -> Array:
