@@ -21,7 +21,7 @@ from reference import conic_time, gaussian_cost
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.information import binary_kl
 from simplexplore.bound.solver import FEW_ROWS
-from simplexplore.errors import Place, ProblemError, SettingError
+from simplexplore.errors import NotConvergedError, Place, ProblemError, SettingError
 from simplexplore.exploration.plan import prepare, prepare_simulation
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.constraint import Constraint
@@ -327,6 +327,26 @@ def test_scaling_rows_changes_nothing_and_rows_never_help(system, data):
     assert first.characteristic_time == pytest.approx(second.characteristic_time, rel=gaps)
     free = bounds[0].scenarios["end-of-time"].characteristic_time
     assert first.characteristic_time >= free * (1 - 1e-8)
+
+
+def far_apart(cost):
+    limits = ["a3 - 0.5*a4 == 0.05", "a1 + 0.3*a3 == 0.2"]
+    problem = Problem(4, exploration=limits, costs=[1, 1, cost, cost])
+    return sx.lower_bound(problem, [1.0, 0.8, 0.5, 0.2]).scenarios["exploration"]
+
+
+@pytest.mark.parametrize("cost", [1e6, 1e9])
+def test_costs_far_apart_are_certified(cost):
+    found = far_apart(cost)
+    assert found.characteristic_time == pytest.approx(cost * 21.88111, rel=2e-5)
+    assert found.relative_gap <= 1e-5
+    assert found.allocation @ [0, 0, 1, -0.5] == pytest.approx(0.05, abs=1e-9)
+
+
+@pytest.mark.parametrize("cost", [1e13, 1e18, 1e100])
+def test_costs_too_far_apart_are_refused(cost):
+    with pytest.raises(NotConvergedError, match=r"^costs from 1 to 1e\+\d+ are too far apart"):
+        far_apart(cost)
 
 
 def test_spent_shares_satisfy_the_rows_that_samples_satisfy():

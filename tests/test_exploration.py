@@ -369,6 +369,7 @@ def test_limits_need_not_lie_in_the_feasible_set():
         ({"x": "each >= 0.01", "y": "a + c <= 0.6"}, None, ()),
         ({"same": "a + c == 1", "x": "a <= 0.6"}, "b", ("same",)),
         ({"x": "b <= c - a", "y": "c <= a"}, "b", ("x", "y")),
+        ({"x": "a <= 0.9", "y": "-2*b >= 0"}, "b", ("y",)),
     ],
 )
 def test_an_arm_without_samples_is_named_with_its_limits(limits, arm, names):
@@ -392,6 +393,17 @@ def test_an_arm_without_samples_is_named_with_its_limits(limits, arm, names):
     assert any("leave none for b" in note.text for note in notes(free))
     assert_printed(bound, "No number of samples", "infinite")
     bound_figure(bound)
+
+
+def test_many_arms_without_samples_are_named_quickly():
+    size = 60
+    groups = {"rest": [f"a{i}" for i in range(11, size + 1)]}
+    problem = Problem(size, exploration=["each rest <= 0"], groups=groups)
+    bound = sx.lower_bound(problem, np.linspace(1, 0, size))
+    found = bound.scenarios["exploration"].unknowable
+    assert [x.arm for x in found] == groups["rest"]
+    assert [x.limits for x in found[:10]] == [(f"c1[a{i}]",) for i in range(11, 21)]
+    assert headline(bound).endswith("none for a13 (c1[a13]), 47 more.")
 
 
 def test_an_arm_that_does_not_matter_needs_no_samples():

@@ -31,6 +31,15 @@ Array = npt.NDArray[np.float64]
 # Nothing is called a bound that is not certified to at least this.
 WORST_GAP = 1e-2
 
+# Costs that differ by more may be why no solution is found.
+MOST_APART = 1e9
+
+# Rounding may make samples miss a limit by this much, no more.
+WORST_MISS = 1e-9
+
+# Arms without samples for which limits are looked for that leave them none.
+MAX_EXPLAINED = 10
+
 # Sets of policies narrower than this are lost in rounding.
 THIN = 1e-12
 
@@ -90,9 +99,8 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
     gaps = edges.gaps(mu)
     tied = polytope.tied_vertices(vertex, mu) if (gaps == 0).any() else []
     kl = binary_kl(delta)
-    allowed = {
-        name: AllocationSet.of(polytope, name).as_rows().in_spend() for name in problem.scenarios
-    }
+    sets = {name: AllocationSet.of(polytope, name).as_rows() for name in problem.scenarios}
+    allowed = {name: shares.in_spend() for name, shares in sets.items()}
     scenarios: dict[str, ScenarioBound]
     if problem.epsilon and len(edges):
         known, complete = best_vertices(polytope, mu)
@@ -107,7 +115,7 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
             name: _scenario(problem, edges, gaps, mu, allowed[name], kl) for name in allowed
         }
     if problem.has_costs:
-        scenarios = {name: _in_samples(found, problem) for name, found in scenarios.items()}
+        scenarios = {name: _in_samples(scenarios[name], sets[name]) for name in scenarios}
     if EXPLORATION in scenarios and (problem.epsilon or not tied):
         scenarios[EXPLORATION] = _explained(scenarios[EXPLORATION], allowed[EXPLORATION], edges)
     return Bound(
@@ -159,6 +167,8 @@ def _scenario(
     try:
         best = _certified(optimal_allocation(information, allowed))
     except (NotConvergedError, FloatingPointError):
+        if allowed.is_spent and allowed.costs.max() > MOST_APART * allowed.costs.min():
+            raise _too_far_apart(allowed.costs) from None
         if allowed.width < THIN:
             what, one = "constraints leave a set of policies", "policy"
             if allowed.polytope is not None and allowed.polytope.problem is not problem:
@@ -183,15 +193,20 @@ def _scenario(
     )
 
 
-def _in_samples(scenario: ScenarioBound, problem: Problem) -> ScenarioBound:
+def _in_samples(scenario: ScenarioBound, allowed: AllocationSet) -> ScenarioBound:
     """The same with shares of samples beside those of what is spent."""
-    w = scenario.allocation / problem.costs
+    w = scenario.allocation / allowed.costs
     w /= w.sum()
+    missed = np.abs(allowed.equal @ w - allowed.total).max(
+        initial=-allowed.room(w).min(initial=0.0)
+    )
+    if missed > WORST_MISS:
+        raise _too_far_apart(allowed.costs)
     return replace(
         scenario,
         allocation=w,
         spend=scenario.allocation,
-        cost_per_sample=float(problem.costs @ w),
+        cost_per_sample=float(allowed.costs @ w),
     )
 
 
@@ -202,11 +217,10 @@ def _explained(scenario: ScenarioBound, allowed: AllocationSet, edges: Edges) ->
     chosen = list(scenario.binding_edges) or slice(None)  # with epsilon > 0 there are none
     moved = np.unique(edges.index[chosen][edges.value[chosen] != 0])
     arms = allowed.polytope.problem.arms
-    found = [
-        Unsampled(arms[a], allowed.polytope.keeping_at_zero(a))
-        for a in moved.tolist()
-        if not allowed.arms[a]
-    ]
+    missed = moved[~allowed.arms[moved]].tolist()
+    limits = [allowed.polytope.keeping_at_zero(a) for a in missed[:MAX_EXPLAINED]]
+    limits += [()] * (len(missed) - len(limits))
+    found = [Unsampled(arms[a], names) for a, names in zip(missed, limits, strict=True)]
     return replace(scenario, unknowable=tuple(found))
 
 
@@ -214,6 +228,13 @@ def _certified(allocation: Allocation) -> Allocation:
     if not (allocation.characteristic_time > 0 and allocation.relative_gap <= WORST_GAP):
         raise _uncertified(allocation.characteristic_time, allocation.relative_gap)
     return allocation
+
+
+def _too_far_apart(costs: Array) -> NotConvergedError:
+    return NotConvergedError(
+        f"costs from {costs.min():g} to {costs.max():g} are too far apart: floats cannot hold what "
+        "is spent on the cheapest arms beside limits on samples. Bring them closer together."
+    )
 
 
 def _uncertified(time: float, gap: float) -> NotConvergedError:
@@ -228,9 +249,10 @@ def _unconstrained(problem: Problem, mu: Array, kl: float) -> Unconstrained:
     free = Polytope(problem.replace(constraints=()))
     vertex = free.optimal_vertex(mu)
     edges = free.edges(vertex)
-    result = _scenario(problem, edges, edges.gaps(mu), mu, AllocationSet.simplex(free), kl)
+    every = AllocationSet.simplex(free)
+    result = _scenario(problem, edges, edges.gaps(mu), mu, every, kl)
     if problem.has_costs:
-        result = _in_samples(result, problem)
+        result = _in_samples(result, every)
     return Unconstrained(
         arm=problem.arms[int(np.argmax(vertex.policy))],
         characteristic_time=result.characteristic_time,

@@ -33,7 +33,7 @@ def corollaries(
     above, so both ends are maxima over edges (the printed upper end is a minimum, which
     fails). Corollary 2(b): Cauchy-Schwarz gives T >= H without the condition number, which
     depends on how rows are scaled; we report it for rows of length one. With costs all are in
-    units of cost: variances count c_a times (docs/theory/characteristic_time.md).
+    units of cost: variances count c_a times (docs/theory/costs_and_limits.md).
     """
     kappa = condition_number(polytope, vertex)
     if len(edges) == 0:

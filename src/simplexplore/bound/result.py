@@ -48,7 +48,7 @@ class Unsampled:
     ----------
     arm : str
     limits : tuple of str
-        Names of limits that together leave it none.
+        Names of limits that together leave it none; empty after the first ten arms.
     """
 
     arm: str

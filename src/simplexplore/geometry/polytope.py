@@ -265,6 +265,11 @@ class Polytope:
     def keeping_at_zero(self, arm: int) -> tuple[str, ...]:
         """Constraints, as few as can be found, that leave a forced arm no share."""
         problem = self.problem
+        for row in problem.constraints:  # one that adds up shares to nothing needs no search
+            for sign, bound in ((1.0, row.upper), (-1.0, -row.lower)):
+                shares = sign * row.coefficients
+                if bound <= 0 and shares[arm] > 0 and shares.min() >= 0:
+                    return (row.name,)
         free = next(name for name in map(str, itertools.count()) if name not in problem.names)
         wanted = Constraint(free, np.eye(self.size)[arm], lower=LEAST_SHARE)
         asked = problem.replace(constraints=[*problem.constraints, wanted])

@@ -141,19 +141,24 @@ def format_constraints(
     >>> format_constraints(rows, ["a", "b"], {})
     {'cap': 'each <= 0.6'}
     """
-    lists = {EACH: arms} | {f"{EACH} {quoted(group)}": groups[group] for group in groups}
-    if EACH in arms or EACH in groups:  # then the word means that
-        lists = {}
+    # What `each` may run over, by the first arm.
+    lists: dict[str, list[tuple[str, Sequence[str]]]] = {}
+    if EACH not in arms and EACH not in groups:  # else the word means that
+        for each, members in ((EACH, arms), *((f"{EACH} {quoted(g)}", groups[g]) for g in groups)):
+            if len(members) > 1:
+                lists.setdefault(members[0], []).append((each, members))
     place = {arm: i for i, arm in enumerate(arms)}
     names = [row.name for row in rows]
     taken, texts, k = set(names), dict[str, str](), 0
     while k < len(rows):
-        for each, members in lists.items():
-            name = names[k].removesuffix(row_name("", members[0]))
+        ends = [i for i, c in enumerate(names[k]) if c == "["] if names[k].endswith("]") else []
+        candidates = [
+            (names[k][:i], *one) for i in ends for one in lists.get(names[k][i + 1 : -1], ())
+        ]
+        for name, each, members in candidates:
             found = slice(k, k + len(members))
             if (
                 name.strip()
-                and len(members) > 1
                 and name not in taken
                 and names[found] == [row_name(name, arm) for arm in members]
                 and (text := _each_text(rows[found], each, [place[m] for m in members], arms))

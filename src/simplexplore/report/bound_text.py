@@ -210,8 +210,12 @@ def title(bound: Bound, limit: int = 6) -> str:
 
 def headline(bound: Bound) -> str:
     """Say in one sentence what it takes to find the best mix, or one that is good enough."""
-    if arms := bound.scenarios[bound.problem.scenario].unknowable:
-        return f"No number of samples can find it: {_without_samples(arms)}."
+    own = bound.scenarios[bound.problem.scenario]
+    if own.unknowable:
+        what = "can find it"
+        if isinstance(own, RelaxedBound) and own.least_time == 0:
+            what = "settles any answer that was tried"
+        return f"No number of samples {what}: {_without_samples(own.unknowable)}."
     if bound.problem.epsilon and bound.edges:
         return _relaxed_headline(bound)
     if bound.ties:
@@ -230,7 +234,8 @@ def headline(bound: Bound) -> str:
 
 def _without_samples(arms: Sequence[Unsampled]) -> str:
     """Say which arms matter and get no samples, and because of which limits."""
-    parts = [f"none for {x.arm} ({_listed(x.limits, 3)})" for x in arms[:MAX_NAMED]]
+    named = arms[:MAX_NAMED]
+    parts = [f"none for {x.arm} ({_listed(x.limits, 3)})" for x in named]
     if len(arms) > MAX_NAMED:
         parts.append(f"{len(arms) - MAX_NAMED} more")
     return f"the limits on exploration leave {', '.join(parts)}"
