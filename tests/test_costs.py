@@ -60,6 +60,7 @@ def test_costs_are_read_written_copied_and_compared():
     assert not cheap.has_costs
     assert cheap == Problem.from_text(HEAD + "[costs]\na = 1\n")
     assert "costs" not in cheap.to_text()
+    assert Problem(3).replace(arms=2) == Problem(2)
 
 
 @pytest.mark.parametrize(

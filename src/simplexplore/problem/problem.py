@@ -210,7 +210,7 @@ class Problem:
             "epsilon": self.epsilon,
             "stop_when": self.stop_when,
             "exploration": self.exploration,
-            "costs": tuple(self.costs.tolist()),
+            "costs": tuple(self.costs.tolist()) if self.has_costs else None,
         }
 
     def __eq__(self, other: object) -> bool:
