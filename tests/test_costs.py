@@ -5,6 +5,7 @@ import io
 import json
 import math
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,10 +20,13 @@ from instances import TRUTH, paper
 from pictures import assert_texts_apart, texts
 from reference import conic_time, gaussian_cost
 from simplexplore.bound.allocation_set import AllocationSet
+from simplexplore.bound.bound import _in_samples
+from simplexplore.bound.epsilon import _most
 from simplexplore.bound.information import binary_kl
 from simplexplore.bound.solver import FEW_ROWS
 from simplexplore.errors import NotConvergedError, Place, ProblemError, SettingError
 from simplexplore.exploration.plan import prepare, prepare_simulation
+from simplexplore.geometry.answers import all_vertices
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.problem import Problem
@@ -373,7 +377,36 @@ def replace_costs(problem, costs):
     return AllocationSet.of(Polytope(problem.replace(costs=costs)), "anytime").as_rows()
 
 
+def test_samples_that_miss_a_limit_are_not_reported():
+    problem = Problem(3, ["a1 <= 0.5"], costs=[1, 2, 4])
+    allowed = AllocationSet.of(Polytope(problem), "anytime").as_rows()
+    found = sx.lower_bound(problem, [1.0, 0.5, 0.0]).scenarios["anytime"]
+    at_limit = problem.costs * [0.5, 0.3, 0.2]
+    kept = _in_samples(replace(found, allocation=at_limit / at_limit.sum()), allowed)
+    assert kept.allocation == pytest.approx([0.5, 0.3, 0.2])
+    beyond = problem.costs * [0.5 + 2e-9, 0.3 - 2e-9, 0.2]
+    with pytest.raises(NotConvergedError, match="are too far apart"):
+        _in_samples(replace(found, allocation=beyond / beyond.sum()), allowed)
+
+
 # ------------------------------------------------------------ good enough
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_most_information_per_cost_is_at_the_best_vertex(seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-1, 3, (2, 5)).astype(float)
+    problem = Problem(5, (rows, rows @ np.full(5, 0.2) + 0.1), costs=10 ** rng.uniform(-1, 1, 5))
+    polytope = Polytope(problem)
+    allowed = AllocationSet.of(polytope, "anytime").as_rows().in_spend()
+    per_sample = rng.uniform(0, 1, 5)
+    ratios = [
+        vertex.policy @ per_sample / (vertex.policy @ problem.costs)
+        for vertex in all_vertices(polytope)
+    ]
+    found = _most(per_sample / problem.costs, allowed)
+    expected = max(ratios) if len(allowed.limit) else (per_sample / problem.costs).max()
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_epsilon_with_costs():

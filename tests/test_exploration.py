@@ -340,6 +340,26 @@ def test_scaling_limits_changes_nothing(system, data):
         )
 
 
+@pytest.mark.parametrize(
+    ("floor", "words"),
+    [
+        (0.6, "cost 2.5 times as much as"),
+        (0.499, "cost 100% more than"),
+        (0.3, "cost 43% more than"),
+        (0.05, "cost 5.3% more than"),
+        (0.001, "cost 0.098% more than"),
+        (0.0, "cost nothing: "),
+    ],
+)
+def test_what_limits_cost_is_said_in_words(floor, words):
+    """The third arm is far behind; a share of it is lost on the two others."""
+    problem = Problem(3, exploration=[f"a3 >= {floor}"])
+    bound = sx.lower_bound(problem, [1.0, 0.9, -9.0])
+    (found,) = [note.text for note in notes(bound) if note.kind == "exploration"]
+    times = bound.characteristic_time / bound.scenarios["end-of-time"].characteristic_time
+    assert words in found, times
+
+
 def test_one_allocation_is_all_there_is():
     shares = np.array([0.2, 0.3, 0.5])
     limits = [f"a{i} == {w}" for i, w in enumerate(shares, 1)]
@@ -348,6 +368,12 @@ def test_one_allocation_is_all_there_is():
     assert bound.characteristic_time == pytest.approx(2 / 0.25 * (1 / 0.2 + 1 / 0.3), rel=1e-12)
     assert bound.time_of(shares) == pytest.approx(bound.characteristic_time, rel=1e-12)
     assert bound.scenarios["exploration"].unique
+    # A rare arm, whose share is a difference of others.
+    limits = ["a1 + a2 == 0.250000001", "a2 - a3 == -0.499999999", "a2 >= 0"]
+    bound = sx.lower_bound(Problem(3, exploration=limits), [1.0, 0.5, 0.0])
+    assert bound.allocation == pytest.approx([1e-9, 0.25, 0.749999999], rel=1e-15)
+    assert bound.characteristic_time == pytest.approx(2 / 0.25 * (1e9 + 4), rel=1e-14)
+    assert bound.relative_gap <= 1e-12
 
 
 def test_limits_need_not_lie_in_the_feasible_set():
@@ -390,7 +416,9 @@ def test_an_arm_without_samples_is_named_with_its_limits(limits, arm, names):
     assert found["unknowable"] == [{"arm": arm, "limits": list(names)}]
     assert found["expected_samples"] is None
     free = sx.lower_bound(problem.replace(scenario="end-of-time"), [1.0, 0.8, 0.5])
-    assert any("leave none for b" in note.text for note in notes(free))
+    (words,) = [note.text for note in notes(free) if note.kind == "exploration"]
+    assert words.startswith("In the scenario exploration no samples find it: the limits on explor")
+    assert not any(note.kind == "other allocations" for note in notes(bound))
     assert_printed(bound, "No number of samples", "infinite")
     bound_figure(bound)
 

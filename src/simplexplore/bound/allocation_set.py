@@ -66,8 +66,11 @@ class AllocationSet:
     def of(cls, polytope: Polytope, scenario: str) -> AllocationSet:
         """The set of a scenario: all, the feasible policies, or what limits of its own leave."""
         if scenario == EXPLORATION:
-            own = cls.feasible(Polytope.of_exploration(polytope.problem))
-            return replace(own, in_play=_in_play(polytope))
+            limits = Polytope.of_exploration(polytope.problem)
+            own = replace(cls.feasible(limits), in_play=_in_play(polytope))
+            if limits.dimension == 0 and limits.form.start is not None:  # exact, however small
+                own = replace(own, inside=limits.form.start.policy, deep=limits.form.start.policy)
+            return own
         return cls.feasible(polytope) if scenario == "anytime" else cls.simplex(polytope)
 
     @classmethod

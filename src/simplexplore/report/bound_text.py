@@ -296,7 +296,7 @@ def notes(bound: Bound) -> list[Note]:
     """What else a reader should know."""
     arms = bound.problem.arms
     remarks = []
-    if (own := relaxed(bound)) is not None:
+    if (own := relaxed(bound)) is not None and not own.unknowable:
         rivals = "; ".join(policy_in_words(policy, arms) for policy in own.rivals[:4])
         words = (
             f"Quickest to be sure of within {number(bound.problem.epsilon)}: "
@@ -306,12 +306,14 @@ def notes(bound: Bound) -> list[Note]:
         if own.answer_kind == "mix":
             time = own.vertex_characteristic_time / own.characteristic_time
             words = f"The best vertex of the feasible set takes {time:.3g} times as long."
+            if math.isinf(time):
+                words = "No samples within the limits settle any vertex of the feasible set."
             remarks.append(Note("mix", words))
     if bound.ties:
         tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
         more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""
         remarks.append(Note("ties", f"As good as the policy shown: {tied}{more}."))
-    loose = [name for name, scenario in bound.scenarios.items() if not scenario.unique]
+    loose = [name for name, x in bound.scenarios.items() if not (x.unique or x.unknowable)]
     if loose and not bound.ties and bound.edges:
         least = "cost as little" if bound.problem.has_costs else "need as few samples"
         words = f"Other allocations {least} ({' and '.join(loose)}); one is shown."
@@ -326,7 +328,7 @@ def notes(bound: Bound) -> list[Note]:
         words = f"The constraints leave no use for: {_listed(bound.forced_to_zero)}."
         remarks.append(Note("forced to zero", words))
     remarks += _of_exploration(bound)
-    if bound.problem.has_costs and not bound.problem.epsilon and bound.edges and not bound.ties:
+    if bound.problem.has_costs and not bound.problem.epsilon and 0 < bound.cost < math.inf:
         words = "What a run would cost is not estimated: the number above is what none can beat."
         remarks.append(Note("no estimate", words))
     free = bound.unconstrained
@@ -346,13 +348,15 @@ def _of_exploration(bound: Bound) -> list[Note]:
         return []
     is_own = bound.problem.scenario == EXPLORATION
     if limited.unknowable:
-        words = f"Within them no samples find it: {_without_samples(limited.unknowable)}."
+        why = _without_samples(limited.unknowable)
+        words = f"In the scenario exploration no samples find it: {why}."
         return [] if is_own else [Note("exploration", words)]
     least = bound.scenarios[SCENARIOS[0]].characteristic_time
     times = limited.characteristic_time / least if least > 0 else 1.0
-    how_much = (
-        f"{100 * (times - 1):.2g}% more than" if times < 2 else f"{times:.3g} times as much as"
-    )
+    more = 100 * (times - 1)
+    how_much = f"{more:.0f}% more than" if more >= 10 else f"{more:.2g}% more than"
+    if times >= 2:
+        how_much = f"{times:.3g} times as much as"
     words = f"The limits on exploration cost {how_much} exploring freely."
     if times < 1.00005:
         words = "The limits on exploration cost nothing: exploring freely takes as long."
