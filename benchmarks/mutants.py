@@ -866,6 +866,128 @@ MUTANTS = {
             "tests/test_projection.py",
         ),
     ],
+    "limits and costs": [
+        Mutant(
+            "bound/information.py",
+            "weight = weight / self.costs",
+            "weight = weight * 1.0",
+            "tests/test_costs.py -k sixteen",
+        ),
+        Mutant(
+            "bound/information.py",
+            "ceiling=self._ceiling(at, gradient) / self.costs,",
+            "ceiling=self._ceiling(at, gradient),",
+            "tests/test_costs.py -k 'cone_solver and bernoulli'",
+        ),
+        Mutant(
+            "bound/information.py",
+            "end = np.where(self.v > 0, low, high)",
+            "end = np.where(self.v < 0, low, high)",
+            "tests/test_exploration.py -k bounded_means",
+        ),
+        Mutant(
+            "bound/information.py",
+            "self.offset_of_rest - _total(",
+            "self.offset_of_rest + _total(",
+            "tests/test_exploration.py -k bounded_means",
+        ),
+        Mutant(
+            "bound/information.py",
+            "self.v, self.used = np.where(free, 0.0, self.v), self.used & ~free",
+            "self.v, self.used = np.where(free, 0.0, self.v), self.used",
+            "tests/test_exploration.py -k bounded_means",
+        ),
+        Mutant(
+            "bound/allocation_set.py",
+            "rows = (rows - bound[:, None]) / self.costs",
+            "rows = rows / self.costs",
+            "tests/test_costs.py -k 'sixteen or spent_shares'",
+        ),
+        Mutant(
+            "bound/allocation_set.py",
+            "own = replace(cls.feasible(limits), in_play=_in_play(polytope))",
+            "own = cls.feasible(limits)",
+            "tests/test_exploration.py -k the_set_has",
+        ),
+        Mutant(
+            "bound/allocation_set.py",
+            "deep=self._spent(self.deep),",
+            "deep=self.deep,",
+            "tests/test_costs.py -k spent_shares",
+        ),
+        Mutant(
+            "bound/allocation.py",
+            "if len(allowed.equal) >= len(allowed.free):",
+            "if False:",
+            "tests/test_exploration.py -k one_allocation",
+        ),
+        Mutant(
+            "bound/solver.py",
+            "over = (room < 0) & ~chosen",
+            "over = (room < -1) & ~chosen",
+            "tests/test_costs.py -k rounds",
+        ),
+        Mutant(
+            "bound/solver.py",
+            "l[chosen], room[chosen] = point.l, point.r",
+            "room[chosen] = point.r",
+            "tests/test_costs.py -k rounds",
+        ),
+        Mutant(
+            "bound/bound.py",
+            "if information.lost.any():",
+            "if False:",
+            "tests/test_exploration.py -k without_samples",
+        ),
+        Mutant(
+            "bound/bound.py",
+            "if missed > WORST_MISS:",
+            "if False:",
+            "tests/test_costs.py -k miss_a_limit",
+        ),
+        Mutant(
+            "bound/corollaries.py",
+            "(problem.rewards.sigmas(problem.size) * np.sqrt(costs))",
+            "problem.rewards.sigmas(problem.size)",
+            "tests/test_costs.py -k closed_form",
+        ),
+        Mutant(
+            "bound/epsilon.py",
+            "w = polytope.optimal_vertex(costs * (asked - most)).policy",
+            "w = polytope.optimal_vertex(costs * asked).policy",
+            "tests/test_costs.py -k best_vertex",
+        ),
+        Mutant(
+            "geometry/polytope.py",
+            "if bound <= 0 and shares[arm] > 0 and shares.min() >= 0:",
+            "if bound <= 0 and shares[arm] > 0:",
+            "tests/test_exploration.py -k its_limits",
+        ),
+        Mutant(
+            "problem/language.py",
+            "elif not low <= 0 <= high:",
+            "elif False:",
+            "tests/test_constraints.py -k refuses",
+        ),
+        Mutant(
+            "problem/language.py",
+            "self.operands.rows += rows",
+            "self.operands.rows = rows",
+            "tests/test_constraints.py -k counted_row_by_row",
+        ),
+        Mutant(
+            "problem/constraint.py",
+            "and name not in taken\n",
+            "",
+            "tests/test_constraints.py -k does_not_make",
+        ),
+        Mutant(
+            "exploration/plan.py",
+            "_check_supported(self.problem)",
+            "pass",
+            "tests/test_exploration.py tests/test_costs.py -k yet",
+        ),
+    ],
 }
 
 

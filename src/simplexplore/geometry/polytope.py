@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import InfeasibleError, Place
-from simplexplore.problem.constraint import format_constraint
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.constraint import Constraint, format_constraint
+from simplexplore.problem.problem import EXPLORATION, SCENARIOS, Problem
 from simplexplore.problem.rational import rational
 
 from .cones import Effort
@@ -35,6 +35,9 @@ FEW_CONSTRAINTS = 50
 # Rows that fall faster than this are met where floats say, to within DOUBT over it.
 STEEP = 1e-4
 
+# What an arm would need in order to count as sampled, when asking which limits keep it at zero.
+LEAST_SHARE = 1e-6
+
 # Programs in search of the deepest policy; a handful is enough.
 MAX_DEPTHS = 200
 
@@ -48,6 +51,8 @@ class Polytope:
     Parameters
     ----------
     problem : Problem
+    table : {"constraints", "exploration"}
+        What an error calls the constraints: see `of_exploration`.
 
     Attributes
     ----------
@@ -74,16 +79,23 @@ class Polytope:
     [[0.0, -1.0, 1.0], [-1.0, 1.0, 0.0]]
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, table: str = "constraints") -> None:
         self.problem = problem
         self.size = problem.size
         self.form = StandardForm(problem)
         if self.form.start is None:
-            raise _conflict(problem)
+            raise _conflict(problem, table)
         self._effort = Effort()
         self._latest: tuple[object, Edges | None] = (None, None)
         self._forget_constant_variables()
         self.dimension = len(self.form.columns) - len(self.form.rows)
+
+    @classmethod
+    def of_exploration(cls, problem: Problem) -> Polytope:
+        """The allocations that the limits on exploration allow, as policies of their own."""
+        limits = problem.exploration
+        own = problem.replace(constraints=limits, exploration=(), scenario=SCENARIOS[0])
+        return cls(own, EXPLORATION)
 
     def _forget_constant_variables(self) -> None:
         """Find variables that are zero all over F, by maximising the sum of suspects.
@@ -279,6 +291,19 @@ class Polytope:
                 dropped.append(constraint.name)
         return tuple(reversed(dropped))
 
+    def keeping_at_zero(self, arm: int) -> tuple[str, ...]:
+        """Constraints, as few as can be found, that leave a forced arm no share."""
+        problem = self.problem
+        for row in problem.constraints:  # one that adds up shares to nothing needs no search
+            for sign, bound in ((1.0, row.upper), (-1.0, -row.lower)):
+                shares = sign * row.coefficients
+                if bound <= 0 and shares[arm] > 0 and shares.min() >= 0:
+                    return (row.name,)
+        free = next(name for name in map(str, itertools.count()) if name not in problem.names)
+        wanted = Constraint(free, np.eye(self.size)[arm], lower=LEAST_SHARE)
+        asked = problem.replace(constraints=[*problem.constraints, wanted])
+        return tuple(asked.names[k] for k in _smallest_conflict(asked) if asked.names[k] != free)
+
     def inequalities(self) -> tuple[Array, Array]:
         """(A, b) with A pi <= b: rows that do not always bind, scaled to largest entry 1."""
         return self._rows([i for i in self.form.rows if self.form.live[self.size + i]])
@@ -390,8 +415,8 @@ def _implies(form: StandardForm, row: Array, lower: float, upper: float) -> bool
     return True
 
 
-def _conflict(problem: Problem) -> InfeasibleError:
-    """Name constraints that cannot hold together, as few as can be found.
+def _smallest_conflict(problem: Problem) -> list[int]:
+    """Constraints that cannot hold together, as few as can be found.
 
     Deleting one after the other leaves an irreducible conflict; then all smaller subsets
     are tried, as many as a stated budget allows. Limits on single arms that conflict by
@@ -423,8 +448,13 @@ def _conflict(problem: Problem) -> InfeasibleError:
     tries = min(MAX_CONFLICT_SUBSETS, MAX_CONFLICT_WORK // (problem.size + len(everything)))
     for subset in itertools.islice(smaller, tries):
         if not feasible(subset):
-            conflict = list(subset)
-            break
+            return list(subset)
+    return conflict
+
+
+def _conflict(problem: Problem, table: str) -> InfeasibleError:
+    """Name constraints that cannot hold together."""
+    conflict = _smallest_conflict(problem)
     lines = "\n".join(
         f"  {problem.names[k]}: {format_constraint(problem.constraints[k], problem.arms)}"
         for k in conflict
@@ -433,9 +463,11 @@ def _conflict(problem: Problem) -> InfeasibleError:
         these, advice = "this one cannot hold", "Relax it."
     else:
         these, advice = f"these {len(conflict)} cannot hold together", "Relax one of them."
+    what = "no policy satisfies all constraints"
+    if table == EXPLORATION:
+        what = f"no allocation of samples satisfies all limits in [{EXPLORATION}]"
     return InfeasibleError(
-        "no policy satisfies all constraints. With shares that are at least 0 and sum to 1, "
-        f"{these}:\n{lines}\n{advice}",
+        f"{what}. With shares that are at least 0 and sum to 1, {these}:\n{lines}\n{advice}",
         [problem.names[k] for k in conflict],
-        place=Place(field=f"constraints.{problem.names[conflict[0]]}"),
+        place=Place(field=f"{table}.{problem.names[conflict[0]]}"),
     )
