@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -153,7 +154,7 @@ def test_times_are_measured_apart(done):
     assert len(times["steps"]) == sum(len(part.jobs) for part in PARTS.values())
 
 
-def test_again_is_the_same_to_the_byte(tmp_path):
+def test_again_is_the_same_to_the_byte(done, tmp_path):
     def content(place):
         return {
             path.relative_to(place): path.read_bytes()
@@ -164,8 +165,12 @@ def test_again_is_the_same_to_the_byte(tmp_path):
     names = ("fig1", "fig2", "fig3ab", "fig3d", "allocations", "statements")
     one, other = tmp_path / "one", tmp_path / "other"
     small_reproduction(one, names)
-    # In another folder all is computed again; in the same folder nothing is.
-    small_reproduction(other, names, pictures=no_pictures)
+    # In another folder all was computed again; in the same folder nothing is.
+    (other / "cells").mkdir(parents=True)
+    for cell in (one / "cells").iterdir():
+        computed = done[0] / "cells" / cell.name
+        copy = shutil.copytree if computed.is_dir() else shutil.copy2
+        copy(computed, other / "cells" / cell.name)
     cells = {path: path.stat().st_mtime_ns for path in (other / "cells").rglob("*")}
     small_reproduction(other, names)
     assert content(one) == content(other)
