@@ -4,8 +4,9 @@
 
 Eight clients ask and tell in batches of 5 through `sx.connect` while the server is killed
 (SIGKILL) at random moments and started again, half of the times on SQLite, half on
-PostgreSQL. Afterwards every acknowledged reward must be in the journal exactly once, and the
-state must be that of a replay. Figures: benchmarks/service.md.
+PostgreSQL. Each time it has answered every client: where starting takes long, killing it sooner
+would only show for how long clients wait. Afterwards every acknowledged reward must be in the
+journal exactly once, and the state must be that of a replay. Figures: benchmarks/service.md.
 """
 
 # ruff: noqa: E402 - the path must be set before the package is imported
@@ -33,6 +34,18 @@ import workers
 from servers import Process
 
 CLIENTS = 8
+CREW_SECONDS = 60.0
+
+
+def wait_for_answers(crew: workers.Crew, until: float) -> bool:
+    """Wait until every client was answered; False if that took too long."""
+    before = [log.stat().st_size if log.exists() else 0 for log in crew.logs]
+    while time.monotonic() < until:
+        time.sleep(0.01)
+        after = [log.stat().st_size if log.exists() else 0 for log in crew.logs]
+        if all(x < y for x, y in zip(before, after, strict=True)):
+            return True
+    return False
 
 
 def kill(store: str, url: str, kills: int, folder: Path) -> None:
@@ -45,15 +58,14 @@ def kill(store: str, url: str, kills: int, folder: Path) -> None:
     done = 0
     # Crews work for a while; a client that gave up would end its crew with an error.
     while done < kills:
-        some = min(kills - done, 10)
-        place = folder / str(done)
-        place.mkdir()
-        crew = workers.Crew(served.url, "killed", CLIENTS, 5, 4.0 * some, place)
-        for _ in range(some):
+        place = Path(tempfile.mkdtemp(dir=folder))
+        crew = workers.Crew(served.url, "killed", CLIENTS, 5, CREW_SECONDS, place)
+        until = time.monotonic() + CREW_SECONDS
+        while done < kills and wait_for_answers(crew, until):
             time.sleep(rng.uniform(0.05, 1.5))
             served.stop(signal.SIGKILL)
             served = Process(url, folder / "log", served.port)
-        done += some
+            done += 1
         crew.wait()
         pairs = workers.acknowledged(crew.logs)
         told += len(pairs)

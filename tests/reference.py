@@ -397,6 +397,40 @@ def solve_cone(
     return np.array(solution.x), np.array(solution.z)
 
 
+def gaussian_cost(
+    directions: np.ndarray,
+    mu: np.ndarray,
+    sigma: np.ndarray,
+    costs: np.ndarray,
+    above: np.ndarray,
+    limit: np.ndarray,
+) -> float:
+    """Least cost of Gaussian samples: min costs . n with sum_a c_ea y_a <= 1, y_a n_a >= 1.
+
+    Of the shares n / sum n, above @ share <= limit.
+    """
+    coefficients = 2 * sigma**2 * directions**2 / (directions @ mu)[:, None] ** 2
+    edges, size = coefficients.shape
+    scale = coefficients.max()
+    homogeneous = above - limit[:, None]
+    blocks = [
+        np.hstack([np.zeros((edges, size)), coefficients / scale]),
+        np.hstack([homogeneous, np.zeros((len(limit), size))]),
+    ]
+    right = [np.ones(edges), np.zeros(len(limit))]
+    cones: list[object] = [clarabel.NonnegativeConeT(edges + len(limit))]
+    for a in range(size):
+        block = np.zeros((3, 2 * size))
+        block[0, [a, size + a]] = -1.0
+        block[2, [a, size + a]] = 1.0, -1.0
+        blocks.append(block)
+        right.append(np.array([0.0, 2.0, 0.0]))
+        cones.append(clarabel.SecondOrderConeT(3))
+    objective = np.concatenate([costs, np.zeros(size)])
+    x, _ = solve_cone(objective, np.vstack(blocks), np.concatenate(right), cones)
+    return float(costs @ x[:size]) * scale
+
+
 def conic_time(
     directions: np.ndarray,
     mu: np.ndarray,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.errors import InfeasibleError
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.problem.problem import SCENARIOS, Problem
+from simplexplore.problem.problem import EXPLORATION, SCENARIOS, Problem
 from strategies import systems
 
 
@@ -37,12 +37,17 @@ def test_feasible_set_has_the_rows_of_the_constraints():
     assert allowed.width > 0
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, EXPLORATION])
 @given(system=systems())
 @settings(max_examples=40)
 def test_points_lie_inside_and_start_prices_every_arm_alike(system, scenario):
+    problem = system.problem()
+    if scenario == EXPLORATION:
+        if not system.rows:
+            return
+        problem = problem.replace(constraints=(), exploration=problem.constraints)
     try:
-        polytope = Polytope(system.problem())
+        polytope = Polytope(problem)
     except InfeasibleError:
         return
     allowed = AllocationSet.of(polytope, scenario)
@@ -52,11 +57,12 @@ def test_points_lie_inside_and_start_prices_every_arm_alike(system, scenario):
         assert (allowed.room(w) >= -1e-12).all()
         assert (w >= allowed.floor - 1e-12).all()
         assert (w <= allowed.cap + 1e-12).all()
+    in_play = allowed.in_play & allowed.arms
     prices = np.vstack([allowed.above, allowed.equal]).T @ allowed.start
-    assert prices[allowed.in_play & (allowed.floor < allowed.cap)] == pytest.approx(1.0)
+    assert prices[in_play & (allowed.floor < allowed.cap)] == pytest.approx(1.0)
     rows = allowed.as_rows()
     prices = np.vstack([rows.above, rows.equal]).T @ rows.start
-    assert prices[allowed.in_play] == pytest.approx(1.0)
+    assert prices[in_play] == pytest.approx(1.0)
     assert (allowed.costs == 1.0).all()
 
 

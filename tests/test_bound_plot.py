@@ -82,6 +82,7 @@ def test_panels(name):
     problem = PROBLEMS[name]()
     labels = [axes.get_label() for axes in bound_figure(sx.lower_bound(problem)).axes]
     extra = ["simplex", "cone"] if problem.size == 3 else []
+    extra += ["exploration", "limits"] if problem.exploration else []
     assert sorted(labels) == sorted(PANELS + extra)
 
 

@@ -197,7 +197,19 @@ def test_table_shows_slack():
 def test_tables_fit_80_columns(example):
     lines = run("bound", example).stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert all("mean" in line for line in lines if "end-of-time" in line and "anytime" in line)
+    headings = [line for line in lines if "end-of-time" in line and "anytime" in line]
+    assert all("mean" in line or "cost of one" in line for line in headings)
+
+
+def test_limits_on_exploration_and_costs():
+    found = json.loads(run("bound", EXAMPLES / "laboratory.toml", "--json").stdout)
+    assert list(found["scenarios"]) == ["end-of-time", "anytime", "exploration"]
+    own = found["scenarios"]["exploration"]
+    assert own["lower_bound"] == pytest.approx(own["lower_bound_samples"] * own["cost_per_sample"])
+    says = refuse("simulate", EXAMPLES / "traffic.toml", "--runs", "1")
+    assert says.startswith("Error: no sampler keeps the limits in [exploration] yet")
+    says = refuse("simulate", STAR, "--scenario", "exploration", "--runs", "1")
+    assert says.startswith("Error: the scenario 'exploration' has no limits; write them below")
 
 
 def test_table_of_many_arms(tmp_path):

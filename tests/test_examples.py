@@ -1,5 +1,6 @@
 """Every file in examples/ loads, can be solved, and says what it claims to."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ def test_example(path):
     assert sum(bound.policy) == pytest.approx(1)
     end, anytime = bound.scenarios["end-of-time"], bound.scenarios["anytime"]
     assert 0 < end.characteristic_time <= anytime.characteristic_time * (1 + 1e-8)
+    assert end.characteristic_time <= bound.characteristic_time * (1 + 1e-8) < math.inf
+    assert bound.relative_gap <= 1e-8
     assert max(end.relative_gap, anytime.relative_gap) <= 1e-8
     assert bound.redundant == ()
     assert bound.forced_to_zero == ()
@@ -39,6 +42,21 @@ def test_meal_and_trial_are_mixes_that_their_limits_shape():
     trial = sx.lower_bound(sx.Problem.from_file(EXAMPLES / "trial.toml"))
     assert trial.problem.rewards.name == "bernoulli"
     assert trial.active == ("toxicity", "control", "low >= 0", "combination >= 0", "total")
+
+
+def test_limits_and_costs_shape_how_to_explore():
+    traffic = sx.lower_bound(sx.Problem.from_file(EXAMPLES / "traffic.toml"))
+    assert traffic.problem.scenario == "exploration"
+    assert traffic.allocation == pytest.approx([0.3, 0.05, 0.05, 0.2987, 0.3013], abs=1e-4)
+    laboratory = sx.lower_bound(sx.Problem.from_file(EXAMPLES / "laboratory.toml"))
+    own = laboratory.scenarios["exploration"]
+    assert own.allocation[:2].sum() == pytest.approx(1 / 3)
+    assert own.spend[:2].sum() > 0.75
+    assert laboratory.cost > 4 * laboratory.samples
+    trial = sx.lower_bound(sx.Problem.from_file(EXAMPLES / "strict_trial.toml"))
+    toxicity = trial.problem.exploration[0].coefficients
+    assert toxicity @ trial.policy == pytest.approx(0.2)
+    assert toxicity @ trial.allocation == pytest.approx(0.12)
 
 
 def test_tastings_go_on_where_they_were(tmp_path, monkeypatch):

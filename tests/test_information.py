@@ -6,6 +6,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
+import precise
 from reference import information_across
 from simplexplore.bound.information import Information
 from simplexplore.errors import NotConvergedError
@@ -239,3 +240,36 @@ def test_close_means_keep_their_digits(family, gap):
     # Rounding a mean to a float moves the gap by as much.
     assert value == pytest.approx(exact, rel=1e-12 + 4e-16 / gap)
     assert abs(value / exact - 1) <= information.closest(w).error[0]
+
+
+@pytest.mark.parametrize(
+    "family",
+    [Bernoulli(), Poisson(), Gaussian(tuple(np.linspace(0.5, 2, 70)), domain=(0.0, 1.0))],
+    ids=lambda f: f.name,
+)
+def test_many_pairs_meet_at_their_weighted_mean(family):
+    rng = np.random.default_rng(9)
+    means = 10.0 ** rng.uniform(-4, -0.01, 70)
+    polytope = Polytope(Problem(70, tuple(f"a{i} <= 1/35" for i in range(1, 71)), family))
+    edges = polytope.edges(polytope.optimal_vertex(means))
+    information = Information(edges, edges.gaps(means), means, family)
+    every = np.arange(len(edges))
+    assert len(every) == 35 * 35
+    w = rng.dirichlet(np.full(70, 0.3)) + 1e-9
+    together = information.closest(w)
+    alone = np.concatenate(
+        [information.only(some).closest(w).value for some in np.array_split(every, 5)]
+    )
+    assert together.value == pytest.approx(alone, rel=1e-11)
+    assert (together.error < 1e-8).all()
+    for most in (0.0, float(np.median(alone))):
+        found = information.values(w, every, most)
+        assert found.min() == alone.min()
+        assert found == pytest.approx(alone, rel=1e-9)
+    variance = family.sigmas(70) ** 2 if family.name == "gaussian" else None
+    for e in rng.choice(every, 5):
+        v = -edges.dense(70)[e]
+        true = precise.information(
+            family.name, v.tolist(), means.tolist(), w.tolist(), variance, 0, family.domain
+        )
+        assert found[e] == pytest.approx(float(true), rel=1e-9)

@@ -65,6 +65,25 @@ def test_confidence_is_delta_where_the_rule_stops(name):
         assert shorter.confidence < 1 - problem.delta
 
 
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("delta", [0.3, 1e-4])
+def test_confidence_follows_the_evidence(size, delta):
+    # Pairs: the rule with delta = p would stop when each has log((size - 1) / p).
+    problem = Problem(size, means=[0.5, 0.0, 0.1][:size], delta=delta)
+    engine = engine_for(problem, "uniform", threshold="tilt")
+    rng = np.random.default_rng(6)
+    engine.begin(streams(6, range(1))[0])
+    sure = 0
+    for pull in range(450):
+        engine.observe(pull % size, float(rng.normal(problem.means[pull % size], 1.0)))
+        engine.advance()  # it goes on though the evidence may be enough
+        if pull % 50 == 49:
+            p = (size - 1) * np.exp(-engine.evidence()[0].min())
+            assert moment_of(engine).confidence == pytest.approx(max(0.0, 1 - p), abs=1e-9)
+            sure += 0.99 > 1 - p > 0.4
+    assert sure >= 3
+
+
 def regret_of(engine):
     """What the best policy earns more than the recommended one, at true means."""
     means = np.asarray(engine.plan.problem.means)

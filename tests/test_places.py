@@ -36,6 +36,8 @@ HEAD = 'arms = ["a", "b"]\n'
         (HEAD + '[constraints]\nx = "a <= 1"\ny = "c <= 1"', "constraints.y", 4),
         (HEAD + '[constraints]\n"The Net" = "c <= 1"', "constraints.The Net", 3),
         (HEAD + 'constraints.x = "c <= 1"', "constraints.x", 2),
+        (HEAD + '[constraints]\nx = "a <= 1"\ny = "each c <= 1"', "constraints.y", 4),
+        (HEAD + '[constraints]\n"x[a]" = "a <= 1"\nx = "each <= 1"', "constraints.x[a]", 3),
         (HEAD + '[constraints]\nmix.x = "a <= 1"', "constraints.mix", 3),
         (HEAD + '[constraints]\ntotal = "a <= 1"', "constraints.total", 3),
         (HEAD + "[constraints]\nmatrix = [[1, 0]]", "constraints.matrix", 3),

@@ -113,3 +113,17 @@ def test_shifted_means_have_the_time_of_small_ones(rows):
         allowed = found.relative_gap + there.relative_gap
         assert found.characteristic_time == pytest.approx(there.characteristic_time, rel=allowed)
         assert allowed < 1e-8
+
+
+@pytest.mark.parametrize(
+    "means",
+    [
+        [2.3e10, 3.1e5, 1.2e5, 5.7e-10],
+        [7.0e9, 1.4e5, 1.2e4, 30.0, 3e-3, 1e-8],
+        [1e12, 1.0, 1e-12],
+        [4.5e10, 7.3e4, 4.6e3, 3.7e-6, 1.1e-9, 7.7e-11],
+    ],
+    ids=str,
+)
+def test_poisson_means_of_all_sizes_in_one_problem(means):
+    check(Problem(len(means), (), Poisson()), np.array(means))

@@ -308,7 +308,7 @@ def test_bad_means_are_refused(means: Any, says: str) -> None:
             "sigma has 2 numbers for 3 arms; give one number, or one per arm.",
         ),
         ({"scenario": "any-time"}, "unknown scenario 'any-time'; did you mean 'anytime'?"),
-        ({"scenario": None}, "unknown scenario None; use 'end-of-time' or 'anytime'."),
+        ({"scenario": 3}, "unknown scenario 3; use 'end-of-time', 'anytime' or 'exploration'."),
         ({"delta": 0}, "delta must lie strictly between 0 and 1; got 0."),
         ({"delta": 1.0}, "delta must lie strictly between 0 and 1; got 1."),
         ({"delta": -0.1}, "delta must lie strictly between 0 and 1; got -0.1."),

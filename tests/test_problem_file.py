@@ -221,24 +221,33 @@ def problems(draw: st.DrawFn) -> Problem:
     size = len(arms)
     vectors = st.lists(numbers, min_size=size, max_size=size)
     reserved = {"total", *(f"{arm} >= 0" for arm in arms)}
-    constraints = []
-    for name in draw(st.lists(names.filter(lambda x: x not in reserved), max_size=3, unique=True)):
-        low, high = sorted(draw(st.tuples(numbers, numbers)))
-        bounds = [(low, high), (-INF, high), (low, INF), (high, high)]
-        row = np.array(draw(vectors.filter(any)))
-        constraints.append(Constraint(name, row, *draw(st.sampled_from(bounds))))
+    names_of_rows = st.lists(names.filter(lambda x: x not in reserved), max_size=3, unique=True)
+
+    def rows() -> list[Constraint]:
+        found = []
+        for name in draw(names_of_rows):
+            low, high = sorted(draw(st.tuples(numbers, numbers)))
+            bounds = [(low, high), (-INF, high), (low, INF), (high, high)]
+            row = np.array(draw(vectors.filter(any)))
+            found.append(Constraint(name, row, *draw(st.sampled_from(bounds))))
+        return found
+
+    exploration = rows()
+    scenarios = ["end-of-time", "anytime", *(["exploration"] if exploration else [])]
     group_names = draw(st.lists(names.filter(lambda x: x not in arms), max_size=2, unique=True))
     members = st.lists(st.sampled_from(arms), min_size=1, unique=True)
     positive = st.floats(1e-6, 1e6)
     sigmas = st.lists(positive, min_size=size, max_size=size).map(tuple)
     return Problem(
         arms,
-        constraints,
+        rows(),
         rewards=Gaussian(draw(positive | sigmas)),
-        scenario=draw(st.sampled_from(["end-of-time", "anytime"])),
+        scenario=draw(st.sampled_from(scenarios)),
         delta=draw(st.floats(1e-12, 0.999)),
         groups={group: draw(members) for group in group_names},
         means=draw(st.none() | vectors),
+        exploration=exploration,
+        costs=draw(st.none() | sigmas),
     )
 
 
@@ -265,7 +274,9 @@ values = st.recursive(
     st.booleans()
     | st.integers(-2, 3)
     | st.floats()
-    | st.sampled_from(["a", "b", "a <= 1", "anytime", "gaussian", "bounded", "", "`"]),
+    | st.sampled_from(
+        ["a", "b", "a <= 1", "each <= 1", "anytime", "exploration", "gaussian", "bounded", "", "`"]
+    ),
     lambda inner: st.lists(inner, max_size=3),
     max_leaves=6,
 )
@@ -282,7 +293,9 @@ def test_any_values_are_read_or_refused_in_words(data: st.DataObject) -> None:
         ("", settings_keys),
         ("[rewards]", rewards_keys),
         ("[groups]", settings_keys),
+        ("[costs]", ["a", "b", "delta", "x"]),
         ("[constraints]", constraint_keys),
+        ("[exploration]", constraint_keys),
     ):
         entries = data.draw(st.dictionaries(st.sampled_from(keys), values, max_size=3))
         lines += [header] if entries else []

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,6 +35,7 @@ from simplexplore.reproduction import (
     good_enough,
     hardness,
     meal,
+    promises,
     report,
     reproduce,
     statements,
@@ -41,7 +43,7 @@ from simplexplore.reproduction import (
 from simplexplore.reproduction.allocations import projected
 from simplexplore.reproduction.cells import ROOMS, Cells, hash_of_rooms
 from simplexplore.reproduction.overview import overview_figure
-from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, REPRODUCED, Evidence
+from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, OURS, REPRODUCED, Evidence
 from simplexplore.reproduction.simulations import (
     as_good_as_oracle,
     better,
@@ -52,6 +54,7 @@ from simplexplore.reproduction.simulations import (
     ptns_is_worst,
     rarely_wrong,
 )
+from simplexplore.simulation.results import clopper_pearson
 from simulated import made_up
 
 PINNED = Path(__file__).parent / "data" / "reproduction.json"
@@ -67,6 +70,10 @@ SMALL = {
     (good_enough, "INSTANCES"): ("triangle",),
     (good_enough, "EPSILONS"): (0.0, 0.02),
     (good_enough, "RUNS"): 5,
+    (promises, "INSTANCES"): ("meal-b", "bernoulli-1"),
+    (promises, "DELTAS"): (0.3, 0.1),
+    (promises, "TIE_STEPS"): 500,
+    (promises, "TIE_RUNS"): 10,
 }
 
 
@@ -147,7 +154,7 @@ def test_times_are_measured_apart(done):
     assert len(times["steps"]) == sum(len(part.jobs) for part in PARTS.values())
 
 
-def test_again_is_the_same_to_the_byte(tmp_path):
+def test_again_is_the_same_to_the_byte(done, tmp_path):
     def content(place):
         return {
             path.relative_to(place): path.read_bytes()
@@ -158,8 +165,12 @@ def test_again_is_the_same_to_the_byte(tmp_path):
     names = ("fig1", "fig2", "fig3ab", "fig3d", "allocations", "statements")
     one, other = tmp_path / "one", tmp_path / "other"
     small_reproduction(one, names)
-    # In another folder all is computed again; in the same folder nothing is.
-    small_reproduction(other, names, pictures=no_pictures)
+    # In another folder all was computed again; in the same folder nothing is.
+    (other / "cells").mkdir(parents=True)
+    for cell in (one / "cells").iterdir():
+        computed = done[0] / "cells" / cell.name
+        copy = shutil.copytree if computed.is_dir() else shutil.copy2
+        copy(computed, other / "cells" / cell.name)
     cells = {path: path.stat().st_mtime_ns for path in (other / "cells").rglob("*")}
     small_reproduction(other, names)
     assert content(one) == content(other)
@@ -180,7 +191,7 @@ def test_every_part_appears_with_what_it_promises(done):
     assert rows[0].startswith("instance,scenario,sampler")
 
 
-@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3ab", "allocations", "epsilon"])
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3ab", "allocations", "epsilon", "promises"])
 def test_texts_in_figures_stay_apart(done, name):
     numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"][name]
     with pytest.MonkeyPatch.context() as patch:
@@ -269,6 +280,60 @@ def test_the_documentation_has_every_claim(done):
     for part in said["parts"]:
         for finding in part["findings"]:
             assert f"| {finding['claim']} |" in text, "make reproduce; cp .../findings.md docs/"
+
+
+# ---------------------------------------------------------------------- what a promise costs
+
+
+def promised(gk16=(100, 200), tilt=(150, 260), mixture=(300, 400), wrong=0):
+    """Made-up numbers of one instance with two deltas, and of ties in 1000 runs."""
+    means = {"gk16": gk16, "kk21": (900, 950), "mixture": mixture, "tilt": tilt}
+    curves = {
+        rule: [
+            {"delta": delta, "mean": mean, "stderr": 5.0, "wrong": 0, "bound": 50.0}
+            for delta, mean in zip((0.1, 0.01), both, strict=True)
+        ]
+        for rule, both in means.items()
+    }
+    row = {"delta": 0.1, "runs": 1000, "wrong": wrong}
+    tie = [{**row, "interval": clopper_pearson(wrong, 1000)}]
+    ties = dict.fromkeys(means, tie)
+    return Evidence((), {"runs": 9, "curves": {"star": curves}, "ties": ties})
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdicts"),
+    [
+        ({}, [REPRODUCED] * 4),
+        ({"wrong": 150}, [NOT_REPRODUCED, REPRODUCED, REPRODUCED, REPRODUCED]),
+        ({"wrong": 100}, [OPEN, REPRODUCED, REPRODUCED, REPRODUCED]),
+        ({"mixture": (110, 400)}, [REPRODUCED, NOT_REPRODUCED, REPRODUCED, REPRODUCED]),
+        ({"mixture": (130, 400)}, [REPRODUCED] * 4),  # by chance
+        ({"tilt": (195, 260)}, [REPRODUCED, REPRODUCED, NOT_REPRODUCED, REPRODUCED]),
+        ({"tilt": (150, 301)}, [REPRODUCED, REPRODUCED, REPRODUCED, NOT_REPRODUCED]),
+    ],
+)
+def test_verdicts_on_promises(monkeypatch, changes, verdicts):
+    monkeypatch.setattr(promises, "DELTAS", (0.1, 0.01))
+    found = PARTS["promises"].findings(promised(**changes))
+    assert [finding.verdict for finding in found] == verdicts
+    assert {finding.where for finding in found} == {OURS}
+
+
+def test_promises_take_as_many_runs_as_asked_for(tmp_path, done):
+    part = PARTS["promises"]
+    assert part.runs(None) == {"runs": promises.RUNS}
+    assert part.runs(7) == {"runs": 7}
+    assert PARTS["fig1"].runs(7) == {}
+    numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"]["promises"]
+    assert numbers["numbers"]["runs"] == RUNS
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, name), value in SMALL.items():
+            patch.setattr(module, name, value)
+        patch.setattr(report, "pictures", no_pictures)
+        # One run has no standard error; nothing breaks.
+        said = reproduce([part], tmp_path, runs=1, workers=1)
+    assert len(said["parts"][0]["findings"]) == 4
 
 
 # ---------------------------------------------------------------------- interruption

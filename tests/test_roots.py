@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from simplexplore.bound.information import Information
+from simplexplore.bound.information import Information, _Trial
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels.roots import is_closed, next_guess
-from simplexplore.problem.families import Bernoulli, Poisson
+from simplexplore.problem.families import Bernoulli, Poisson, Tilted
 from simplexplore.problem.problem import Problem
 
 
@@ -55,6 +55,41 @@ def test_every_root_is_found(name, start):
     found, count = root(function, slope, start)
     assert found == pytest.approx(expected, rel=1e-11)
     assert count < 400
+
+
+class Falling(Information):
+    """One of the functions above instead of a tilted edge."""
+
+    def __init__(self, name):
+        self.function, self.slope, _ = FUNCTIONS[name]
+        self.count = 0
+
+    def _pole(self, _tilt):
+        return None
+
+    def _tilted(self, x, tilt, _pole):
+        self.count += 1
+        assert self.count < 1000  # it goes round in circles
+        none, ends = np.zeros_like(x), np.zeros_like(tilt)
+        return _Trial(
+            gamma=x,
+            s=ends,
+            lam=Tilted(ends, ends, ends, ends),
+            held=ends > 0,
+            excess=np.array([self.function(float(one)) for one in x]),
+            noise=none,
+            doubt=none,
+            steep=np.array([-self.slope(float(one)) for one in x]),
+        )
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("start", [1e-9, 1.0, 3.0, 1e9])
+def test_every_root_is_found_in_arrays(name, start):
+    falling = Falling(name)
+    found = falling._balanced(np.zeros((1, 2)), np.array([start])).gamma
+    assert found == pytest.approx(FUNCTIONS[name][2], rel=1e-11)
+    assert falling.count < 400
 
 
 def test_newton_is_as_fast_as_ever_on_smooth_functions():

@@ -47,3 +47,29 @@ def test_bound_before_a_study(client):
     assert "gives no means" in unknown["headline"]
     tied = client.post("/v1/bound", json={"problem": STAR, "means": [1.0] * 5}).json()
     assert tied["bound"]["scenarios"]["anytime"]["lower_bound"] == float("inf")
+
+
+def test_bound_with_limits_on_exploration_and_costs(client):
+    text = star(delta=0.1, means=[1.0, 0.5, 0.4, 0.95, 0.8]).to_text()
+    text = text.replace('scenario = "anytime"', "")
+    limits = '[exploration]\nfair = "each >= 0.05"\n[costs]\na = 3\n'
+    answer = client.post("/v1/bound", json={"problem": f"{text}\n{limits}"})
+    assert answer.status_code == 200
+    found = answer.json()
+    assert found["scenario"] == "exploration"
+    own = found["bound"]["scenarios"]["exploration"]
+    bound = sx.lower_bound(sx.Problem.from_text(f"{text}\n{limits}"))
+    assert own["lower_bound"] == bound.cost
+    assert own["lower_bound_samples"] == bound.samples
+    assert found["headline"].startswith(f"At least a cost of {bound.cost:,.0f}")
+    for changed, words in (
+        (limits.replace("0.05", "0.3"), "no allocation of samples satisfies all limits in"),
+        (limits.replace("a = 3", "a = 0"), "the cost of arm 'a' must be a positive number"),
+    ):
+        refused = client.post("/v1/bound", json={"problem": f"{text}\n{changed}"})
+        assert refused.status_code == 422
+        assert words in refused.json()["detail"]
+        assert refused.json()["line"] > len(text.splitlines())
+    refused = client.post("/v1/studies", json={"name": "x", "problem": f"{text}\n{limits}"})
+    assert refused.status_code == 422
+    assert "no sampler keeps the limits in [exploration] yet" in refused.json()["detail"]

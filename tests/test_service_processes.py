@@ -40,6 +40,22 @@ def endless_request(first, *_):
     endless(first if isinstance(first, str) else Path(sqlite_path(first[0])).with_name("pid"))
 
 
+def late_request(*arguments):
+    """Record something, and never say so."""
+    (heavy_work.on_study if callable(arguments[2]) else heavy_work.create)(*arguments)
+    time.sleep(1000)
+
+
+def fatal_request(*arguments):
+    heavy_work.on_study(*arguments)
+    dead()
+
+
+def greedy_request(*arguments):
+    heavy_work.on_study(*arguments)
+    large(6)
+
+
 def sqlite_path(url):
     return url.removeprefix("sqlite:///")
 
@@ -142,10 +158,8 @@ def test_work_is_ended_with_the_service(tmp_path):
 
 
 def test_memory_has_a_limit():
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(TooLargeError, match="more than 2 GiB of memory; make it smaller"):
         run((large, 6))
-    assert caught.value.document["status"] == 413
-    assert "more than 2 GiB of memory" in caught.value.document["detail"]
 
 
 def test_a_process_that_has_grown_is_not_kept():
@@ -356,6 +370,47 @@ def test_extensions_have_an_end(client, study):
         refused(answer, 422, "problem", "delta must be at least 1e-300")
     assert client.post(f"{study}/extension", json={"delta": 1e-300}).status_code == 200
     assert client.get(f"{study}/status").json()["delta"] == 1e-300
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        (late_request, "takes more than 5 s, so the service ended it"),
+        (fatal_request, "the process that worked on this died"),
+        (greedy_request, "needs more than 2 GiB of memory"),
+    ],
+)
+def test_what_may_have_been_recorded_is_not_refused(client, study, monkeypatch, ending, words):
+    """Sent again under its key it happens once, whether or not it was recorded."""
+    monkeypatch.setattr(open_studies, "_LARGE", 5)
+    assert client.post(f"{study}/pulls", json={"n": 1}).status_code == 200  # a process is there
+    monkeypatch.setattr(worker_processes, "DEADLINE", 5.0)
+    monkeypatch.setattr(heavy_work, "on_study", ending)
+    key = {"Idempotency-Key": "again"}
+    answer = client.post(f"{study}/pulls", json={"n": 3}, headers=key)
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "2"
+    assert words in answer.json()["detail"]
+    assert "may have been recorded. Send it again under the same" in answer.json()["detail"]
+    monkeypatch.undo()
+    again = client.post(f"{study}/pulls", json={"n": 3}, headers=key)
+    assert again.status_code == 200
+    events = client.get(f"{study}/journal").json()["events"]
+    assert [event["arm"] for event in events][1:] == [one["arm"] for one in again.json()["pulls"]]
+    assert len(events) == 4
+
+
+def test_a_study_that_was_made_too_late_is_not_refused(client, monkeypatch):
+    monkeypatch.setattr(worker_processes, "DEADLINE", 5.0)
+    monkeypatch.setattr(heavy_work, "create", late_request)
+    body, key = {"name": "new", "problem": STAR}, {"Idempotency-Key": "again"}
+    answer = client.post("/v1/studies", json=body, headers=key)
+    made = [one["name"] for one in client.get("/v1/studies").json()["studies"]]
+    assert answer.status_code == (503 if "new" in made else 413)  # a slow machine
+    assert ("may have been recorded" in answer.json()["detail"]) == ("new" in made)
+    monkeypatch.undo()
+    assert client.post("/v1/studies", json=body, headers=key).status_code == 201
+    assert client.post("/v1/studies", json=body).status_code == 409
 
 
 def test_open_studies_have_room(sqlite_url, monkeypatch):

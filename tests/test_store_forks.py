@@ -77,6 +77,22 @@ def test_forks_while_threads_work(url):
     assert study.verify()
 
 
+def test_a_child_has_connections_of_its_own(server):
+    store = Store(server.database())
+
+    def backend():
+        with store.reading() as connection:
+            return connection.execute(sa.text("SELECT pg_backend_pid()")).scalar_one()
+
+    mine = backend()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(int(backend() == mine))
+    assert os.waitpid(child, 0)[1] == 0
+    assert backend() == mine  # which the child has left alone
+
+
 def test_a_fork_in_the_middle_of_a_transaction(url):
     study = fill(url)
     with study.store.reading() as connection:

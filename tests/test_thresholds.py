@@ -19,6 +19,7 @@ from simplexplore.exploration.stopping import (
 )
 from simplexplore.exploration.vertex_table import VertexTable
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.kernels.gaussian import kk21_penalty
 from simplexplore.kernels.records import GO_ON, PULLS, STOPPED
 from simplexplore.kernels.thresholds import every_edge
 from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
@@ -133,15 +134,29 @@ def test_exponential_level_far_out():
         assert x < _exponential_level(x) < x + 4 * math.log(1 + x + math.sqrt(2 * x)) + 10
 
 
-@pytest.mark.parametrize("x", [0.1, 0.46, 2.3, 5.0, 20.0, 100.0])
-def test_gaussian_level_is_the_minimum(x):
+def slow_gaussian_level(x):
+    """C_G(x) on a fine grid."""
     from scipy.special import zeta
 
     grid = np.linspace(0.5 + 1e-6, 1 - 1e-6, 200_001)
     cost = 2 * grid - 2 * grid * np.log(4 * grid) + np.log(zeta(2 * grid)) - np.log(1 - grid) / 2
-    slow = float(((cost + x) / grid).min())
+    return float(((cost + x) / grid).min())
+
+
+@pytest.mark.parametrize("x", [0.1, 0.46, 2.3, 5.0, 20.0, 100.0])
+def test_gaussian_level_is_the_minimum(x):
+    slow = slow_gaussian_level(x)
     assert _gaussian_level(x) <= slow * (1 + 1e-9)
     assert _gaussian_level(x) == pytest.approx(slow, rel=1e-6)
+
+
+@pytest.mark.parametrize(("arms", "delta", "n"), [(2, 0.1, 40), (7, 1e-3, 5000)])
+def test_kk21_of_two_arms_as_reprinted(arms, delta, n):
+    # Jang, Komiyama and Yamazaki (2024), after Jourdan and Degenne: one source more for the form.
+    union = math.log((arms - 1) / delta)
+    printed = 2 * slow_gaussian_level(union / 2) + 4 * math.log(4 + math.log(n / 2))
+    found = kk21_levels(True, union, 2)[2] + 2 * kk21_penalty(n / 2)
+    assert found == pytest.approx(printed, rel=1e-6)
 
 
 def test_gaussian_level_far_out():

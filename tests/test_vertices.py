@@ -168,6 +168,69 @@ def test_explore_stops_at_its_limit():
     assert len(table.vertices) == 74
 
 
+def test_explore_has_a_budget(monkeypatch):
+    # 15 arms and 30 rows took half a minute until there were too many vertices to count.
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(30, 15)).round(2)
+    polytope = Polytope(Problem(15, (rows, (rows.mean(axis=1) + 0.1).round(2))))
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(15)))
+    monkeypatch.setattr(vertex_table, "MAX_STEPS", 50_000)
+    _, was_counted = table.union_size()
+    assert not was_counted
+    followed = int((table._buffers.following[: table._buffers.edges] >= 0).sum())
+    assert followed <= 50_000 / (31 * 15) + 1
+
+
+def across_exactly(polytope, vertex, direction):
+    """Shares where an edge ends and rows that bind there, every number a fraction."""
+    form, arms = polytope.form, range(polytope.size)
+    shares = {a: vertex.shares.get(a, Fraction(0)) for a in arms}
+    ends = [(form.floor[a] - shares[a]) / x for a, x in direction.items() if x < 0]
+    ends += [
+        (form.cap[a] - shares[a]) / x
+        for a, x in direction.items()
+        if x > 0 and form.cap[a] is not None
+    ]
+    room = {i: form.exact_bound(i) - form.used(i, shares) for i in form.general.tolist()}
+    change = {i: form.used(i, direction) for i in room}
+    ends += [room[i] / x for i, x in change.items() if x > 0]
+    step = min(ends)
+    shares = {a: shares[a] + step * direction.get(a, 0) for a in arms}
+    return shares, {i for i in room if room[i] == step * change[i]}
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-7, 1e-10, 1e-12])
+def test_edges_end_where_fractions_say(off):
+    # Rows that meet in one point, or miss each other by less than floats can tell.
+    rng = np.random.default_rng(14)
+    checked = 0
+    for _ in range(12):
+        size = int(rng.integers(4, 7))
+        point = rng.integers(1, 4, size) / 8
+        point /= point.sum()
+        rows = rng.integers(-2, 4, size=(6, size)).astype(float)
+        bounds = rows @ point + rng.choice([0.0, 0.0, 0.1], 6) + off * rng.integers(0, 3, 6)
+        polytope = Polytope(Problem(size, (rows, bounds)))
+        if polytope.dimension == 0:
+            continue
+        table = VertexTable(polytope, polytope.optimal_vertex(rng.normal(size=size)))
+        for number in range(20):
+            if number == len(table.vertices):
+                break
+            vertex, edges = table.vertices[number], table.edges(number)
+            for e in range(len(edges)):
+                shares, binding = across_exactly(polytope, vertex, edges.exact(e))
+                zero, found, slacks = polytope.across(vertex, edges, e)
+                assert {a: x for a, x in found.items() if x} == {
+                    a: x for a, x in shares.items() if x
+                }
+                assert zero == polytope.form.zero_at(shares, binding)
+                assert zero == polytope.form.canonical(found, slacks).zero
+                checked += 1
+            table.follow(int(table.arrays().first_edge[number]))
+    assert checked > 100
+
+
 def test_following_an_edge_twice_adds_nothing():
     polytope = polytope_of("exp1")
     table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(5)))

@@ -78,25 +78,29 @@ class Comparison:
 
 
 def log_mixture(family, n, sums, v, lam, sigma=None):
-    """Log of the mixture at means lam, written from the definition in docs/theory/stopping.md."""
+    """Log of the mixture at means lam, written from the definition in docs/theory/stopping.md.
+
+    In longer floats where there are any: exponents of many samples are large, and cancel.
+    """
     strongest = {"gaussian": 1.5, "bernoulli": 3.0, "poisson": 1.5}[family]
+    n, sums, lam = (np.asarray(x, dtype=np.longdouble) for x in (n, sums, lam))
     prior = np.array(SCALES) / sum(SCALES)
     parts = []
     for j, share in enumerate(prior):
-        log_product = math.log(share)
+        log_product = np.longdouble(math.log(share))
         for a, sign in enumerate(np.sign(v)):
             weights = WIN if sign > 0 else LOSE
             terms = []
             for offset, weight in weights.items():
-                t = 0.0 if offset is None else strongest / 1.6 ** (j + offset)
+                t = np.longdouble(0.0 if offset is None else strongest / 1.6 ** (j + offset))
+                b = np.expm1(sign * t)
                 if family == "gaussian":
                     centred = sums[a] - n[a] * lam[a]
                     exponent = sign * t * centred / sigma[a] - n[a] * t * t / 2
                 elif family == "bernoulli":
-                    b = math.expm1(sign * t)
-                    exponent = sign * t * sums[a] - n[a] * math.log1p(b * lam[a])
+                    exponent = sign * t * sums[a] - n[a] * np.log1p(b * lam[a])
                 else:
-                    exponent = sign * t * sums[a] - n[a] * math.expm1(sign * t) * lam[a]
+                    exponent = sign * t * sums[a] - n[a] * b * lam[a]
                 terms.append(math.log(weight / sum(weights.values())) + exponent)
             log_product += np.logaddexp.reduce(terms)
         parts.append(log_product)

@@ -2,7 +2,8 @@
 
     python workers.py URL NAME COUNT BATCH SECONDS FOLDER
 
-lets COUNT processes ask and tell until the time is over or the study stops. What the store
+lets COUNT processes ask and tell until the time is over, FOLDER has a file "enough" or the study
+stops. What the store
 has acknowledged goes to a file of each worker in FOLDER (pull, reward), so that a killed one
 leaves a list of what must be in the journal. URL is that of a store or of a service. The
 workers are forks of one process that has everything loaded, because 32 fresh interpreters
@@ -37,11 +38,12 @@ def star(delta=1e-300, means=None):
 
 def work(study, batch, seconds, seed, log):
     """Ask and tell; returns the seconds that each call took."""
+    enough = Path(log).with_name("enough")
     rng = np.random.default_rng(seed)
     asks, tells = [], []
     until = time.monotonic() + seconds
     with Path(log).open("a", buffering=1) as file:
-        while time.monotonic() < until:
+        while time.monotonic() < until and not enough.exists():
             start = time.perf_counter()
             try:
                 pulls = study.ask(batch)
@@ -72,6 +74,10 @@ class Crew:
         self.pids = json.loads(self._process.stdout.readline() or "[]")
         if not self.pids:
             raise RuntimeError(self._process.communicate()[1])
+
+    def stop(self):
+        """Let them finish what they are at."""
+        self.logs[0].with_name("enough").touch()
 
     def wait(self, seconds=300):
         """Times of all calls, by worker; a worker that was killed gives none."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .allocation_set import AllocationSet
+from .allocation_set import AllocationSet, independent
 from .information import Information
 from .newton import Point, Program, time
 from .solver import PROMISED_GAP, TARGET_GAP, lower_certificate, solve, time_and_error
@@ -24,9 +24,6 @@ from .solver import PROMISED_GAP, TARGET_GAP, lower_certificate, solve, time_and
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
-# Equalities that differ by less than this on the free arms repeat each other.
-RANK_TOLERANCE = 1e-9
 
 # With more free arms than this it pays to look for levels that caps decide.
 MANY_ARMS = 50
@@ -64,6 +61,8 @@ class Allocation:
 def optimal_allocation(information: Information, allowed: AllocationSet) -> Allocation:
     """Minimise the largest 1 / D_e(w) over the allowed allocations."""
     program = Program(np.arange(len(information.gaps)), allowed)
+    if len(allowed.equal) >= len(allowed.free):
+        return _only(information, program)
     point = solve(information, program)
     lower = lower_certificate(information, program, point, information.closest(point.w))
     w, unique = _leximin(information, program, point)
@@ -75,6 +74,20 @@ def optimal_allocation(information: Information, allowed: AllocationSet) -> Allo
         w=w,
         multipliers=point.y / point.y.sum(),
         unique=unique,
+    )
+
+
+def _only(information: Information, program: Program) -> Allocation:
+    """The only allocation that there is."""
+    w = program.allowed.deep
+    reached, off = time_and_error(information, program, w)
+    values = information.closest(w).value
+    return Allocation(
+        characteristic_time=reached,
+        relative_gap=off,
+        w=w,
+        multipliers=(np.arange(len(values)) == values.argmin()).astype(float),
+        unique=True,
     )
 
 
@@ -145,7 +158,7 @@ def _at_caps(information: Information, program: Program, full: Mask) -> Program 
     allowed = program.allowed
     moving = allowed.arms & ~full
     above = allowed.above[:, moving].any(axis=1)
-    equal = _independent(allowed.equal, moving)
+    equal = independent(allowed.equal, moving)
     floor = allowed.floors
     w = np.where(full, np.minimum(allowed.caps, 1.0), allowed.deep)
     left = np.where(moving, w - floor, 0.0)
@@ -184,13 +197,13 @@ def _rest(information: Information, program: Program, point: Point) -> Program:
     moving = allowed.arms.copy()
     moving[pinned] = moving[unused] = False
     tight = point.l > point.r
-    independent = _independent(np.vstack([allowed.equal, allowed.above[tight]]), moving)
+    kept = independent(np.vstack([allowed.equal, allowed.above[tight]]), moving)
     face = replace(
         allowed,
         above=allowed.above[~tight],
         limit=allowed.limit[~tight],
-        equal=independent,
-        total=independent @ point.w,
+        equal=kept,
+        total=kept @ point.w,
         arms=moving,
         inside=point.w,
         deep=point.w,
@@ -202,9 +215,3 @@ def _touched(information: Information, edges: Indices, moving: Mask) -> Indices:
     """Edges with an arm that moves."""
     touched = (moving[information.index[edges]] & information.used[edges]).any(axis=1)
     return np.asarray(edges[touched])
-
-
-def _independent(equal: Array, moving: Mask) -> Array:
-    """An orthonormal basis of equalities as seen by the arms that move."""
-    left, sizes, _ = np.linalg.svd(equal[:, moving], full_matrices=False)
-    return np.asarray(left[:, sizes > RANK_TOLERANCE].T @ equal)

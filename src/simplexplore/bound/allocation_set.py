@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.problem import EXPLORATION
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+# Equalities that differ by less than this on the free arms repeat each other.
+RANK_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -29,14 +33,18 @@ class AllocationSet:
     arms : (K,) array of bool
         Arms that may be positive in Pi.
     in_play : (K,) array of bool
-        Arms that some feasible policy uses. The simplex has room for others too, but no
-        sampler needs to try them.
+        Arms that some feasible policy uses. Pi may have room for others too, but no sampler
+        needs to try them.
     costs : (K,) array
         What one sample of each arm costs.
     inside : (K,) array
         The allocation that gives each arm in play the same part of what it could get.
     deep : (K,) array
         An allocation at which all inequalities hold strictly: `above`, and w >= 0 of `arms`.
+    polytope : Polytope or None
+        The same set as policies; None for all allocations.
+    is_spent : bool
+        Whether shares are of what is spent, and rows name all arms: see `in_spend`.
     """
 
     above: Array
@@ -50,10 +58,18 @@ class AllocationSet:
     costs: Array
     inside: Array
     deep: Array
+    polytope: Polytope | None = field(default=None, compare=False, repr=False)
+    is_spent: bool = False
 
     @classmethod
     def of(cls, polytope: Polytope, scenario: str) -> AllocationSet:
-        """The set of a scenario: constraints bind while exploring in "anytime" only."""
+        """The set of a scenario: all, the feasible policies, or what limits of its own leave."""
+        if scenario == EXPLORATION:
+            limits = Polytope.of_exploration(polytope.problem)
+            own = replace(cls.feasible(limits), in_play=_in_play(polytope))
+            if limits.dimension == 0 and limits.form.start is not None:  # exact, however small
+                own = replace(own, inside=limits.form.start.policy, deep=limits.form.start.policy)
+            return own
         return cls.feasible(polytope) if scenario == "anytime" else cls.simplex(polytope)
 
     @classmethod
@@ -69,7 +85,7 @@ class AllocationSet:
             cap=np.full(size, np.inf),
             arms=np.ones(size, dtype=bool),
             in_play=in_play,
-            costs=np.ones(size),
+            costs=polytope.problem.costs,
             inside=in_play / in_play.sum(),
             deep=np.full(size, 1.0 / size),
         )
@@ -90,9 +106,10 @@ class AllocationSet:
             cap=cap,
             arms=in_play,
             in_play=in_play,
-            costs=np.ones(polytope.size),
+            costs=polytope.problem.costs,
             inside=polytope.fair_policy(),
             deep=polytope.deepest_policy(),
+            polytope=polytope,
         )
 
     @cached_property
@@ -103,7 +120,7 @@ class AllocationSet:
     @cached_property
     def start(self) -> Array:
         """Multipliers of all rows, above then equal, that give every arm in play the price 1."""
-        seen = self.equal[:, self.in_play & (self.floor < self.cap)].T
+        seen = self.equal[:, self.arms & self.in_play & (self.floor < self.cap)].T
         equal = np.linalg.lstsq(seen, np.ones(len(seen)), rcond=None)[0]
         return np.concatenate([np.zeros(len(self.limit)), equal])
 
@@ -121,7 +138,7 @@ class AllocationSet:
     def as_rows(self) -> AllocationSet:
         """The same set, its floors and caps written as rows."""
         size = len(self.floor)
-        fixed = np.flatnonzero((self.floor == self.cap) & self.in_play)
+        fixed = np.flatnonzero((self.floor == self.cap) & self.arms)
         capped, floored = self._capped, self._floored
         unit = np.eye(size)
         return replace(
@@ -133,6 +150,38 @@ class AllocationSet:
             floor=np.zeros(size),
             cap=np.full(size, np.inf),
         )
+
+    def in_spend(self) -> AllocationSet:
+        """The same set, without floors and caps, in shares of what is spent.
+
+        Spent shares are u_a = c_a w_a / (c . w). As w sums to one, a row A w <= b says
+        (A - b 1') w <= 0, which holds for all multiples of w, so for u / c as well. Where all
+        cost the same, and on the simplex, nothing changes.
+        """
+        if np.ptp(self.costs) == 0 or self.is_simplex:
+            return self
+        above = self._homogeneous(self.above, self.limit)
+        equal = independent(self._homogeneous(self.equal, self.total), self.arms)
+        equal = np.vstack([np.ones(len(self.costs)), equal])
+        return replace(
+            self,
+            above=above,
+            limit=np.zeros(len(above)),
+            equal=equal,
+            total=np.r_[1.0, np.zeros(len(equal) - 1)],
+            inside=self._spent(self.inside),
+            deep=self._spent(self.deep),
+            is_spent=True,
+        )
+
+    def _homogeneous(self, rows: Array, bound: Array) -> Array:
+        """Rows that say the same of what is spent, scaled to largest entry 1."""
+        rows = (rows - bound[:, None]) / self.costs
+        largest = np.abs(rows[:, self.arms]).max(axis=1, initial=0.0)
+        return np.asarray(rows / np.where(largest > 0, largest, 1.0)[:, None])
+
+    def _spent(self, w: Array) -> Array:
+        return np.asarray(self.costs * w / (self.costs @ w))
 
     def room(self, w: Array) -> Array:
         """What is left of each row, cap and floor of arms that are not fixed."""
@@ -186,6 +235,12 @@ class AllocationSet:
         room = self.room(self.deep)[broken]
         lean = float((excess[broken] / (excess[broken] + room)).max(initial=0.0))
         return (1.0 - lean) * w + lean * self.deep
+
+
+def independent(equal: Array, moving: Mask) -> Array:
+    """An orthonormal basis of equalities as seen by the arms that move."""
+    left, sizes, _ = np.linalg.svd(equal[:, moving], full_matrices=False)
+    return np.asarray(left[:, sizes > RANK_TOLERANCE].T @ equal)
 
 
 def _in_play(polytope: Polytope) -> Mask:

@@ -1,13 +1,14 @@
 """The answer if the means were known, and how many samples it takes to find it.
 
 `lower_bound` puts geometry, information and allocation together for one instance:
-optimal policy, edges, characteristic time in both scenarios with its certificate, the
+optimal policy, edges, characteristic time in all scenarios with its certificate, the
 unconstrained problem beside it, and the paper's corollaries in their corrected form.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +17,28 @@ from simplexplore.errors import MeansError, NotConvergedError
 from simplexplore.geometry.answers import Answers, best_vertices
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.problem.problem import SCENARIOS, Problem
+from simplexplore.problem.problem import EXPLORATION, Problem
 
 from .allocation import Allocation, optimal_allocation
 from .allocation_set import AllocationSet
 from .corollaries import corollaries
 from .epsilon import best_answer, bracketed_answer
 from .information import Information, binary_kl
-from .result import Bound, ScenarioBound, Unconstrained
+from .result import Bound, ScenarioBound, Unconstrained, Unsampled
 
 Array = npt.NDArray[np.float64]
 
 # Nothing is called a bound that is not certified to at least this.
 WORST_GAP = 1e-2
+
+# Costs that differ by more may be why no solution is found.
+MOST_APART = 1e9
+
+# Rounding may make samples miss a limit by this much, no more.
+WORST_MISS = 1e-9
+
+# Arms without samples for which limits are looked for that leave them none.
+MAX_EXPLAINED = 10
 
 # Sets of policies narrower than this are lost in rounding.
 THIN = 1e-12
@@ -89,20 +99,25 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
     gaps = edges.gaps(mu)
     tied = polytope.tied_vertices(vertex, mu) if (gaps == 0).any() else []
     kl = binary_kl(delta)
-    allowed = {name: AllocationSet.of(polytope, name).as_rows() for name in SCENARIOS}
+    sets = {name: AllocationSet.of(polytope, name).as_rows() for name in problem.scenarios}
+    allowed = {name: shares.in_spend() for name, shares in sets.items()}
     scenarios: dict[str, ScenarioBound]
     if problem.epsilon and len(edges):
         known, complete = best_vertices(polytope, mu)
         answers = Answers(polytope, problem.epsilon, known)
         solve = best_answer if complete else bracketed_answer
-        scenarios = {name: solve(answers, mu, allowed[name], kl) for name in SCENARIOS}
+        scenarios = {name: solve(answers, mu, allowed[name], kl) for name in allowed}
         for found in scenarios.values():
             if complete and found.relative_gap > WORST_GAP:
                 raise _uncertified(found.characteristic_time, found.relative_gap)
     else:
         scenarios = {
-            name: _scenario(problem, edges, gaps, mu, allowed[name], kl) for name in SCENARIOS
+            name: _scenario(problem, edges, gaps, mu, allowed[name], kl) for name in allowed
         }
+    if problem.has_costs:
+        scenarios = {name: _in_samples(scenarios[name], sets[name]) for name in scenarios}
+    if EXPLORATION in scenarios and (problem.epsilon or not tied):
+        scenarios[EXPLORATION] = _explained(scenarios[EXPLORATION], allowed[EXPLORATION], edges)
     return Bound(
         problem=problem,
         means=mu,
@@ -136,13 +151,30 @@ def _scenario(
             binding_edges=tuple(int(e) for e in np.flatnonzero(gaps == 0)),
             unique=False,
         )
-    information = Information(edges, gaps, mu, problem.rewards)
+    information = Information(
+        edges, gaps, mu, problem.rewards, sampled=allowed.arms, costs=allowed.costs
+    )
+    if information.lost.any():
+        return ScenarioBound(
+            characteristic_time=math.inf,
+            allocation=allowed.deep,
+            lower_bound=math.inf if kl else 0.0,
+            relative_gap=0.0,
+            closest_alternative=None,
+            binding_edges=tuple(int(e) for e in np.flatnonzero(information.lost)),
+            unique=False,
+        )
     try:
         best = _certified(optimal_allocation(information, allowed))
     except (NotConvergedError, FloatingPointError):
+        if allowed.is_spent and allowed.costs.max() > MOST_APART * allowed.costs.min():
+            raise _too_far_apart(allowed.costs) from None
         if allowed.width < THIN:
+            what, one = "constraints leave a set of policies", "policy"
+            if allowed.polytope is not None and allowed.polytope.problem is not problem:
+                what, one = "limits on exploration leave a set of allocations", "allocation"
             raise NotConvergedError(
-                "the constraints leave a set of policies no wider than rounding errors: the policy "
+                f"the {what} no wider than rounding errors: the {one} "
                 f"deepest inside keeps only {max(allowed.width, 0.0):.0e} from them. Where an "
                 "equality is meant, write it as one ('==', or equal limits on both sides)."
             ) from None
@@ -161,10 +193,48 @@ def _scenario(
     )
 
 
+def _in_samples(scenario: ScenarioBound, allowed: AllocationSet) -> ScenarioBound:
+    """The same with shares of samples beside those of what is spent."""
+    w = scenario.allocation / allowed.costs
+    w /= w.sum()
+    missed = np.abs(allowed.equal @ w - allowed.total).max(
+        initial=-allowed.room(w).min(initial=0.0)
+    )
+    if missed > WORST_MISS:
+        raise _too_far_apart(allowed.costs)
+    return replace(
+        scenario,
+        allocation=w,
+        spend=scenario.allocation,
+        cost_per_sample=float(allowed.costs @ w),
+    )
+
+
+def _explained(scenario: ScenarioBound, allowed: AllocationSet, edges: Edges) -> ScenarioBound:
+    """The same with the reason why no samples can tell, where there is one."""
+    if not math.isinf(scenario.characteristic_time) or allowed.polytope is None:
+        return scenario
+    chosen = list(scenario.binding_edges) or slice(None)  # with epsilon > 0 there are none
+    moved = np.unique(edges.index[chosen][edges.value[chosen] != 0])
+    arms = allowed.polytope.problem.arms
+    missed = moved[~allowed.arms[moved]].tolist()
+    limits = [allowed.polytope.keeping_at_zero(a) for a in missed[:MAX_EXPLAINED]]
+    limits += [()] * (len(missed) - len(limits))
+    found = [Unsampled(arms[a], names) for a, names in zip(missed, limits, strict=True)]
+    return replace(scenario, unknowable=tuple(found))
+
+
 def _certified(allocation: Allocation) -> Allocation:
     if not (allocation.characteristic_time > 0 and allocation.relative_gap <= WORST_GAP):
         raise _uncertified(allocation.characteristic_time, allocation.relative_gap)
     return allocation
+
+
+def _too_far_apart(costs: Array) -> NotConvergedError:
+    return NotConvergedError(
+        f"costs from {costs.min():g} to {costs.max():g} are too far apart: floats cannot hold what "
+        "is spent on the cheapest arms beside limits on samples. Bring them closer together."
+    )
 
 
 def _uncertified(time: float, gap: float) -> NotConvergedError:
@@ -179,10 +249,15 @@ def _unconstrained(problem: Problem, mu: Array, kl: float) -> Unconstrained:
     free = Polytope(problem.replace(constraints=()))
     vertex = free.optimal_vertex(mu)
     edges = free.edges(vertex)
-    result = _scenario(problem, edges, edges.gaps(mu), mu, AllocationSet.simplex(free), kl)
+    every = AllocationSet.simplex(free)
+    result = _scenario(problem, edges, edges.gaps(mu), mu, every, kl)
+    if problem.has_costs:
+        result = _in_samples(result, every)
     return Unconstrained(
         arm=problem.arms[int(np.argmax(vertex.policy))],
         characteristic_time=result.characteristic_time,
         allocation=result.allocation,
         lower_bound=result.lower_bound,
+        spend=result.spend,
+        cost_per_sample=result.cost_per_sample,
     )

@@ -32,18 +32,20 @@ def corollaries(
     Corollary 1: each edge alone bounds T from below and uniform sampling bounds it from
     above, so both ends are maxima over edges (the printed upper end is a minimum, which
     fails). Corollary 2(b): Cauchy-Schwarz gives T >= H without the condition number, which
-    depends on how rows are scaled; we report it for rows of length one.
+    depends on how rows are scaled; we report it for rows of length one. With costs all are in
+    units of cost: variances count c_a times (docs/theory/costs_and_limits.md).
     """
     kappa = condition_number(polytope, vertex)
     if len(edges) == 0:
         return {"distance_lower": 0.0, "distance_upper": 0.0, "kappa": kappa, "H": None}
     if (gaps == 0).any():
         return {"distance_lower": math.inf, "distance_upper": math.inf, "kappa": kappa, "H": None}
-    information = Information(edges, gaps, mu, problem.rewards)
-    uniform = np.full(problem.size, 1.0 / problem.size)
+    costs = problem.costs
+    information = Information(edges, gaps, mu, problem.rewards, costs=costs)
+    uniform = costs / costs.sum()  # of samples, in shares of what is spent
     hardness: float | None = None
     if isinstance(problem.rewards, Gaussian):
-        losses = (mu.max() - mu) / problem.rewards.sigmas(problem.size)
+        losses = (mu.max() - mu) / (problem.rewards.sigmas(problem.size) * np.sqrt(costs))
         hardness = float(2.0 / (losses @ losses)) if losses.any() else None
     values = information.closest(uniform).value
     # Any edges bound the time from below; where they are many, those that look hardest do.

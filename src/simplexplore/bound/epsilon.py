@@ -32,7 +32,7 @@ from simplexplore.problem.families import Gaussian
 
 from .allocation import optimal_allocation
 from .allocation_set import AllocationSet
-from .epsilon_search import Solved, better_mix, information_of
+from .epsilon_search import Solved, all_sampled, better_mix, information_of
 from .information import Information
 from .result import RelaxedBound
 
@@ -57,14 +57,17 @@ def best_answer(answers: Answers, mu: Array, allowed: AllocationSet, kl: float) 
     corners = set(range(len(answers.vertices)))
     vertex = _best_of(answers, [i for i in good if i in corners], mu, allowed)
     best = vertex
-    if vertex.time > 0:
+    if vertex is None or vertex.time > 0:
         mixes = _promising(answers, [i for i in good if i not in corners], mu)
-        lattice = _best_of(answers, mixes[:STARTS], mu, allowed, vertex)
-        best = lattice
-        for start in (vertex,) if vertex is lattice else (vertex, lattice):
+        starts = len(mixes) if vertex is None else STARTS
+        best = _best_of(answers, mixes[:starts], mu, allowed, vertex)
+        if best is None:
+            return _nothing(answers, mu, allowed, kl)
+        for start in (best,) if vertex is best or vertex is None else (vertex, best):
             found = better_mix(answers, mu, allowed, start)
             if found is not None and found.time < best.time * (1 - 1e-6):
                 best = found
+    assert best is not None
     least = 0.0 if best.time == 0 else min(best.time, _relaxation(answers, mu, allowed))
     if best.allocation is None or best.information is None:
         return RelaxedBound(
@@ -95,10 +98,33 @@ def best_answer(answers: Answers, mu: Array, allowed: AllocationSet, kl: float) 
         unique=best.allocation.unique,
         answer=best.policy,
         answer_kind=best.kind,
-        vertex_characteristic_time=vertex.time,
+        vertex_characteristic_time=math.inf if vertex is None else vertex.time,
         least_time=least,
         rivals=tuple(answers.vertices[best.compared.rivals[e]].policy for e in binding),
         _information=best.information,
+    )
+
+
+def _nothing(answers: Answers, mu: Array, allowed: AllocationSet, kl: float) -> RelaxedBound:
+    """No samples settle any answer: arms that matter get none."""
+    policies = answers.policies[: len(answers.vertices)]
+    # Means without limits could be anything; with limits a mix not tried might be settled.
+    rewards = answers.polytope.problem.rewards
+    least = math.inf if rewards.closed_form else 0.0
+    return RelaxedBound(
+        characteristic_time=math.inf,
+        allocation=allowed.deep,
+        lower_bound=least if kl else 0.0,
+        relative_gap=0.0,
+        closest_alternative=None,
+        binding_edges=(),
+        unique=False,
+        answer=policies[int(np.argmax(policies @ mu))],
+        answer_kind="vertex",
+        vertex_characteristic_time=math.inf,
+        least_time=least,
+        rivals=(),
+        _information=None,
     )
 
 
@@ -118,8 +144,14 @@ def bracketed_answer(
             f"the feasible policies have too many vertices for {rewards.name} rewards with "
             "epsilon > 0; merge or drop arms, drop constraints, or set epsilon = 0."
         )
+    if not all_sampled(answers, allowed):
+        raise TooLargeError(
+            "the feasible policies have too many vertices for epsilon > 0 where [exploration] "
+            "leaves arms without samples; give every arm a share, or set epsilon = 0."
+        )
     good = [i for i in answers.good(mu) if i < len(answers.vertices)]
     best = _best_of(answers, good, mu, allowed)
+    assert best is not None, "the best vertex is always good enough"
     assert best.information is not None
     assert best.allocation is not None
     scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
@@ -128,7 +160,9 @@ def bracketed_answer(
     time, w = math.inf, best.allocation.w
     for lean in LEANS:
         leaning = (1 - lean) * best.allocation.w + lean * allowed.deep
-        price = np.divide(sigma**2, leaning, out=np.full(len(mu), math.inf), where=leaning > 0)
+        price = np.divide(
+            sigma**2 * allowed.costs, leaning, out=np.full(len(mu), math.inf), where=leaning > 0
+        )
         used = best.policy > 0
         farthest = float(best.policy[used] ** 2 @ price[used] + price[allowed.arms].max())
         known = 1.0 / float(best.information.closest(np.maximum(leaning, 1e-12)).value.min())
@@ -166,15 +200,18 @@ def _best_of(
     mu: Array,
     allowed: AllocationSet,
     incumbent: Solved | None = None,
-) -> Solved:
-    """The fastest of the numbered answers, the most promising first; exact among them."""
+) -> Solved | None:
+    """The fastest of the numbered answers, the most promising first; exact among them.
+
+    None where no samples settle any of them.
+    """
     corners = len(answers.vertices)
     waiting = []
     for i in numbers:
         compared = answers.comparisons(i)
         if len(compared.edges) == 0:
             return Solved(answers.policies[i], _kind(i, corners), compared, None, None)
-        information = information_of(answers, compared, mu)
+        information = information_of(answers, compared, mu, allowed)
         if information is not None:
             waiting.append((float(information.edge_times().max()), i, compared, information))
     best = incumbent
@@ -184,7 +221,6 @@ def _best_of(
         found = optimal_allocation(information, allowed)
         if best is None or found.characteristic_time < best.time:
             best = Solved(answers.policies[i], _kind(i, corners), compared, information, found)
-    assert best is not None, "the best vertex is always good enough"
     return best
 
 
@@ -205,6 +241,8 @@ def _kind(number: int, corners: int) -> str:
 
 def _relaxation(answers: Answers, mu: Array, allowed: AllocationSet) -> float:
     """A time that no answer beats."""
+    if not all_sampled(answers, allowed):
+        return 0.0
     rewards = answers.polytope.problem.rewards
     corners = answers.policies[: len(answers.vertices)]
     values = corners @ mu
@@ -225,7 +263,8 @@ def _relaxation(answers: Answers, mu: Array, allowed: AllocationSet) -> float:
         change = np.where(np.abs(change) > 1e-12, change, 0.0)
         arms = np.tile(np.arange(len(mu)), (len(chosen), 1))
         edges = Edges(arms, change, lambda _: {})
-        return Information(edges, gaps[chosen], center, Gaussian(tuple(spread.tolist())))
+        family = Gaussian(tuple(spread.tolist()))
+        return Information(edges, gaps[chosen], center, family, costs=allowed.costs)
 
     hardest = np.argsort(-surrogate(np.arange(len(pairs))).edge_times(), kind="stable")
     information = surrogate(hardest[:MAX_PAIRS])
@@ -244,12 +283,25 @@ def _relaxation(answers: Answers, mu: Array, allowed: AllocationSet) -> float:
             for s in (1.0, -1.0)
         )
     )
-    asked = _weights(gain, allowed) @ gain
-    if len(allowed.limit):
-        most = float(asked @ answers.polytope.optimal_vertex(asked).policy)
-    else:
-        most = float(asked.max())
-    return (1 - 1e-9) / most
+    gain /= allowed.costs
+    return (1 - 1e-9) / _most(_weights(gain, allowed) @ gain, allowed)
+
+
+def _most(asked: Array, allowed: AllocationSet) -> float:
+    """The most information that an allowed allocation gets per unit spent."""
+    polytope, costs = allowed.polytope, allowed.costs
+    if polytope is None or len(allowed.limit) == 0:
+        return float(asked.max())
+    if (costs == 1).all():
+        return float(asked @ polytope.optimal_vertex(asked).policy)
+    # A ratio of linear functions is largest at a vertex (Dinkelbach): go from one to a better one.
+    most = 0.0
+    while True:
+        w = polytope.optimal_vertex(costs * (asked - most)).policy
+        found = float(costs * asked @ w / (costs @ w))
+        if found <= most * (1 + 1e-12):
+            return max(found, most)
+        most = found
 
 
 def _weights(gain: Array, allowed: AllocationSet) -> Array:

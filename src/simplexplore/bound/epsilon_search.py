@@ -55,8 +55,10 @@ class Solved:
         return self.allocation.characteristic_time if self.allocation else 0.0
 
 
-def information_of(answers: Answers, compared: Comparisons, mu: Array) -> Information | None:
-    """Information of an answer's comparisons; None where some gap is not positive."""
+def information_of(
+    answers: Answers, compared: Comparisons, mu: Array, allowed: AllocationSet
+) -> Information | None:
+    """Information of an answer's comparisons; None where no samples can settle one of them."""
     edges, epsilon = compared.edges, answers.epsilon
     terms = edges.value * mu[edges.index]
     gaps = epsilon - terms.sum(axis=1)
@@ -65,7 +67,15 @@ def information_of(answers: Answers, compared: Comparisons, mu: Array) -> Inform
         gaps[e] = float(rational(epsilon) - sum(exact, Fraction(0)))
     if not (gaps > 0).all():
         return None
-    return Information(edges, gaps, mu, answers.polytope.problem.rewards, epsilon)
+    rewards = answers.polytope.problem.rewards
+    found = Information(edges, gaps, mu, rewards, epsilon, allowed.arms, allowed.costs)
+    return None if found.lost.any() else found
+
+
+def all_sampled(answers: Answers, allowed: AllocationSet) -> bool:
+    """Whether every arm in which vertices differ may get samples."""
+    shares = answers.policies[: len(answers.vertices), ~allowed.arms]
+    return bool((shares == shares[0]).all())
 
 
 def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solved) -> Solved | None:
@@ -73,6 +83,8 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
     from scipy.optimize import minimize, nnls
 
     if start.allocation is None or len(answers.vertices) > MAX_SEARCHED:
+        return None
+    if not all_sampled(answers, allowed):  # gaps would depend on the mix
         return None
     rewards = answers.polytope.problem.rewards
     corners = answers.policies[: len(answers.vertices)]
@@ -96,7 +108,10 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
         if (gaps[rows] <= 0).any():
             return np.where(gaps <= 0, gaps, math.inf), slope
         edges = Edges(arms[rows], change[rows], lambda _: {})
-        closest = Information(edges, gaps[rows], mu, rewards, answers.epsilon).closest(w)
+        information = Information(
+            edges, gaps[rows], mu, rewards, answers.epsilon, costs=allowed.costs
+        )
+        closest = information.closest(w)
         value[rows] = closest.value
         with np.errstate(divide="ignore", invalid="ignore"):
             gamma = np.where(closest.slope != 0, closest.slope * w / change[rows], 0.0).max(axis=1)
@@ -171,7 +186,7 @@ def _rounded_mix(
     kind = "vertex" if np.count_nonzero(steps) == 1 else "mix"
     if len(compared.edges) == 0:
         return Solved(policy, kind, compared, None, None)
-    information = information_of(answers, compared, mu)
+    information = information_of(answers, compared, mu, allowed)
     if information is None:
         return None
     return Solved(policy, kind, compared, information, optimal_allocation(information, allowed))

@@ -134,10 +134,23 @@ class Information:
     rewards : Family
     offset : float
         Alternatives are lam . v <= -offset: epsilon for comparisons of answers.
+    sampled : (K,) array of bool, optional
+        Arms that may get samples; all, unless given. The means of others are free within their
+        range, so that an alternative takes the worst end for nothing: see `lost`.
+    costs : (K,) array, optional
+        What one sample of each arm costs; 1, unless given. Allocations are shares of what is
+        spent, and D_e is information per unit spent: w_a samples cost c_a w_a.
     """
 
     def __init__(
-        self, edges: Edges, gaps: Array, means: Array, rewards: Family, offset: float = 0.0
+        self,
+        edges: Edges,
+        gaps: Array,
+        means: Array,
+        rewards: Family,
+        offset: float = 0.0,
+        sampled: npt.NDArray[np.bool_] | None = None,
+        costs: Array | None = None,
     ) -> None:
         self.index = edges.index
         self.v = -edges.value
@@ -147,27 +160,55 @@ class Information:
         unit, rest = rewards.places(means)
         self.mu, self.rest = unit[self.index], rest[self.index]
         self.sigma = rewards.sigmas(self.size)[self.index]
+        self.costs = (np.ones(self.size) if costs is None else costs)[self.index]
         # The same loss in unit coordinates (a change of scale: v sums to zero).
         scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
-        self.gaps, self.offset = gaps * scale, offset * scale
+        self.gaps = gaps * scale
+        # v . lam + offset in the coordinates of the means, and of 1 less them.
+        self.offset = self.offset_of_rest = np.full(len(gaps), offset * scale)
         self.domain = rewards.unit_domain()
         self.closed_form = rewards.closed_form
         # How well gaps are known: a mean is read as a float or as the number meant by it, and
         # sums round unless terms cancel so far that they were taken exactly (geometry/edges.py).
         size = np.abs(self.v)
-        self.reading = scale * size * np.array([_reading(float(x)) for x in means])[self.index]
         total = (size * np.abs(means[self.index])).sum(axis=1) + abs(offset)
+        exact = gaps < EXACT_BELOW * total
+        self.free = np.zeros(self.used.shape, dtype=bool)
+        self.end = self.mu
+        if sampled is not None and not sampled[self.index[self.used]].all():
+            self._set_free(self.used & ~sampled[self.index])
+            exact &= ~self.free.any(axis=1)
+            size = np.abs(self.v)
+        self.reading = scale * size * np.array([_reading(float(x)) for x in means])[self.index]
         self.slip = np.broadcast_to(edges.slip, gaps.shape)
-        rounded = np.where(gaps < EXACT_BELOW * total, EPS * gaps, (4 * EPS + self.slip) * total)
+        rounded = np.where(exact, EPS * gaps, (4 * EPS + self.slip) * total)
         self.doubt = self.reading.sum(axis=1) + scale * rounded
+
+    def _set_free(self, free: npt.NDArray[np.bool_]) -> None:
+        """Put the means of arms without samples at the ends that favour alternatives."""
+        low, high = self.domain or self.rewards.to_unit(np.array(self.rewards.range_of_means()))
+        end = np.where(self.v > 0, low, high)
+        v = np.where(free, self.v, 0.0)
+        self.free, self.end = free, np.where(free, end, self.mu)
+        self.gaps = self.gaps + _total(v * (self.end - self.mu))
+        # What rounding leaves of nothing is nothing.
+        self.gaps[self.gaps <= 8 * EPS * _total(np.abs(v))] = 0.0
+        self.offset = self.offset + _total(v * np.where(free, end, 0.0))
+        self.offset_of_rest = self.offset_of_rest - _total(v * np.where(free, 1 - end, 0.0))
+        self.v, self.used = np.where(free, 0.0, self.v), self.used & ~free
 
     def only(self, chosen: npt.NDArray[np.int64]) -> Information:
         """The same instance with some of its edges, in the order given."""
         some = copy(self)
         by_edge = "index", "v", "used", "mu", "rest", "sigma", "gaps", "reading", "slip", "doubt"
-        for name in by_edge:
+        for name in (*by_edge, "offset", "offset_of_rest", "free", "end", "costs"):
             setattr(some, name, getattr(self, name)[chosen])
         return some
+
+    @property
+    def lost(self) -> npt.NDArray[np.bool_]:
+        """Edges that the means of arms without samples lead across, so that no samples tell."""
+        return np.asarray(self.free.any(axis=1) & (self.gaps <= 0))
 
     def covered(self) -> npt.NDArray[np.bool_]:
         """Arms that at least one edge moves: only they need samples."""
@@ -182,19 +223,24 @@ class Information:
     def values(self, w: Array, edges: npt.NDArray[np.int64], most: float = 0.0) -> Array:
         """D_e of some edges, for the least of them and all that are at most `most`.
 
-        Of the others, where edges are many, a lower bound: the dual at a first guess of the
-        multiplier shows that they are larger.
+        Of the others, where edges are many, a number that shows that they are larger: what pairs
+        cost where they meet, or the dual at a first guess of the multiplier.
         """
         if self.closed_form or len(edges) <= MANY:
             return self.closest(w).value[edges]
         some = self.only(edges)
-        weight = np.where(some.used, w[some.index], 1.0)
+        weight = np.where(some.used, w[some.index], 1.0) / some.costs
         tilt = some.v / weight
-        pole = some._pole(tilt)
-        # Half of it: for small ones the dual loses a quarter, for large ones it stays positive.
-        at = some._tilted(0.5 * some._first_guess(tilt, pole), tilt, pole)
-        cost = np.where(some.used, some.rewards.cost(some.mu, some.rest, at.lam, some.sigma), 0.0)
-        found = _total(weight * cost) + at.gamma * at.excess
+        if some._are_pairs:
+            at = some._meeting(weight)
+            excess = np.zeros(len(edges))
+        else:
+            pole = some._pole(tilt)
+            # Half of it: for small ones the dual loses a quarter, for large ones it is positive.
+            trial = some._tilted(0.5 * some._first_guess(tilt, pole), tilt, pole)
+            at, excess = trial.lam, trial.gamma * trial.excess
+        cost = np.where(some.used, some.rewards.cost(some.mu, some.rest, at, some.sigma), 0.0)
+        found = _total(weight * cost) + excess
         if not np.isfinite(found).all():
             return some.closest(w).value
         lowest = np.argpartition(found, 100)[:100]
@@ -203,8 +249,29 @@ class Information:
         found[doubtful] = some.only(doubtful).closest(w).value
         return found
 
+    @property
+    def _are_pairs(self) -> bool:
+        """Whether every edge takes from one arm what it gives to another."""
+        return self.v.shape[1] == 2 and not self.offset
+
+    def _meeting(self, weight: Array) -> Tilted:
+        """The closest alternative to a pair: both means at their weighted average."""
+        share = weight / (self.sigma * self.sigma)
+        share = share / _total(share)[:, None]
+        shift = -(self.gaps[:, None] / self.v) * share[:, ::-1]
+        mean, rest = (
+            np.broadcast_to(_total(share * part)[:, None], shift.shape)
+            for part in (self.mu, self.rest)
+        )
+        return Tilted(mean, rest, shift, self.rewards.variance(mean, self.sigma))
+
     def _closest(self, weight: Array) -> Closest:
-        """The same for weights that each edge may choose for itself."""
+        """The same for weights that each edge may choose for itself.
+
+        In samples w = spent / c derivatives by what is spent are those by samples over c; with
+        `slope` over c and the same `compliance` the second derivatives are right as well.
+        """
+        weight = weight / self.costs
         tilt = self.v / weight
         if self.closed_form:
             variance = self.sigma * self.sigma
@@ -218,9 +285,9 @@ class Information:
                 value=0.5 * self.gaps * self.gaps / spread,
                 error=error,
                 alternative=self.mu + variance * slope,
-                gradient=gradient,
-                ceiling=gradient * (1 + error)[:, None],
-                slope=slope,
+                gradient=gradient / self.costs,
+                ceiling=gradient / self.costs * (1 + error)[:, None],
+                slope=slope / self.costs,
                 compliance=compliance,
             )
         at = self._balanced(tilt)
@@ -237,9 +304,9 @@ class Information:
             value=value,
             error=ROUNDING + at.gamma * (at.noise + at.doubt) / value,
             alternative=at.lam.mean,
-            gradient=gradient,
-            ceiling=self._ceiling(at, gradient),
-            slope=np.where(at.held, 0.0, -at.s),
+            gradient=gradient / self.costs,
+            ceiling=self._ceiling(at, gradient) / self.costs,
+            slope=np.where(at.held, 0.0, -at.s / self.costs),
             compliance=np.where(at.held, 0.0, at.lam.rate / weight),
         )
 
@@ -299,7 +366,14 @@ class Information:
                 return at.updated(left, self.only(left)._balanced(tilt[left], x[left]))
 
     def _first_guess(self, tilt: Array, pole: tuple[Array, Array] | None) -> Array:
-        """Roots as if rewards were Gaussian."""
+        """Roots as if rewards were Gaussian; of many pairs, where they meet."""
+        if len(tilt) > MANY and self._are_pairs:
+            meeting = self._meeting(self.v / tilt)
+            s = -meeting.shift / meeting.rate
+            # With a pole, x / (1 + x) of it is wanted; the arm that rises has it.
+            x = (s / tilt)[:, 0] if pole is None else (meeting.shift / self.mu).max(axis=1)
+            if (np.isfinite(x) & (x > 0)).all():
+                return x
         x = self.gaps / _total(self.v * tilt * self.rewards.variance(self.mu, self.sigma))
         return x if pole is None else x / pole[0]
 
@@ -337,14 +411,16 @@ class Information:
         size = self.gaps + _total(np.abs(terms))
         size += _total(np.abs(self.v) * np.where(held, rounded, 0.0))
         excess, doubt = self.gaps + _total(terms), self.doubt
-        others = [(1.0, lam.mean, self.mu)] if np.isfinite(self.rewards.range_of_means()[0]) else []
+        others = []
+        if np.isfinite(self.rewards.range_of_means()[0]):
+            others.append((1.0, lam.mean, self.mu, self.offset))
         if np.isfinite(self.rewards.range_of_means()[1]):
-            others.append((-1.0, lam.rest, self.rest))
-        for sign, part, whole in others:
+            others.append((-1.0, lam.rest, self.rest, self.offset_of_rest))
+        for sign, part, whole, offset in others:
             terms = sign * self.v * part
-            total = abs(self.offset) + _total(np.abs(terms))
+            total = np.abs(offset) + _total(np.abs(terms))
             better = total < size
-            excess = np.where(better, self.offset + _total(terms), excess)
+            excess = np.where(better, offset + _total(terms), excess)
             doubt = np.where(better, _total(self.reading * (part / whole)), doubt)
             size = np.where(better, total, size)
         return _Trial(
@@ -361,13 +437,14 @@ class Information:
     def edge_times(self) -> Array:
         """For each edge, a lower bound on the time it would need if it were the only one.
 
-        With w_a proportional to |v_a| times the standard deviation it is exact for Gaussian
-        rewards (w then equalises the information of all arms); for other families a few
-        multiplicative steps come close, and any step gives a valid bound: D_e never
-        exceeds the largest divergence of an alternative that lies across the edge.
+        With w_a proportional to |v_a| times the standard deviation, and the root of the cost, it
+        is exact for Gaussian rewards (w then equalises the information of all arms); for other
+        families a few multiplicative steps come close, and any step gives a valid bound: D_e
+        never exceeds the largest divergence, over the cost, of an alternative that lies across
+        the edge.
         """
         variance = self.rewards.variance(self.mu, self.sigma)
-        weight = np.where(self.used, np.abs(self.v) * np.sqrt(variance), 0.0)
+        weight = np.where(self.used, np.abs(self.v) * np.sqrt(variance * self.costs), 0.0)
         weight /= weight.sum(axis=1, keepdims=True)
         weight = np.where(self.used, weight, 1.0)
         closest = self._closest(weight)
@@ -382,6 +459,8 @@ class Information:
         instance = self.rewards.to_unit(means).copy()
         used = self.used[edge]
         instance[self.index[edge, used]] = closest.alternative[edge, used]
+        free = self.free[edge]
+        instance[self.index[edge, free]] = self.end[edge, free]
         return self.rewards.from_unit(instance)
 
     def rounding_of_gaps(self) -> Array:

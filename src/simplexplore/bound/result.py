@@ -14,7 +14,7 @@ from simplexplore.errors import SettingError
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.standard_form import Vertex
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import EXPLORATION, Problem
 
 from .information import Information
 
@@ -41,17 +41,33 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class Unsampled:
+    """An arm that limits on exploration leave without samples.
+
+    Attributes
+    ----------
+    arm : str
+    limits : tuple of str
+        Names of limits that together leave it none; empty after the first ten arms.
+    """
+
+    arm: str
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ScenarioBound:
     """How hard the problem is in one scenario.
 
     Attributes
     ----------
     characteristic_time : float
-        T; infinite if optimal policies tie, 0 if only one policy is feasible.
+        T, in units of cost; infinite if optimal policies tie or `unknowable` says why no samples
+        can tell, 0 if only one policy is feasible.
     allocation : (K,) array
         Shares of the samples that attain it.
     lower_bound : float
-        T * kl(delta, 1 - delta): no method needs fewer samples on average.
+        T * kl(delta, 1 - delta): no method needs fewer samples, or spends less, on average.
     relative_gap : float
         Certified: the exact T is at least characteristic_time / (1 + relative_gap), and at
         most characteristic_time up to rounding.
@@ -61,6 +77,12 @@ class ScenarioBound:
         Edges that decide T, hardest first.
     unique : bool
         Whether no other allocation attains T; if not, this one is the leximin choice.
+    unknowable : tuple of Unsampled
+        Arms that matter and get no samples, so that the best policy cannot be known.
+    spend : (K,) array or None
+        Shares of what is spent; None where all samples cost 1.
+    cost_per_sample : float
+        What a sample costs on average.
     """
 
     characteristic_time: float
@@ -70,6 +92,14 @@ class ScenarioBound:
     closest_alternative: Array | None
     binding_edges: tuple[int, ...]
     unique: bool
+    unknowable: tuple[Unsampled, ...] = field(default=(), kw_only=True)
+    spend: Array | None = field(default=None, kw_only=True)
+    cost_per_sample: float = field(default=1.0, kw_only=True)
+
+    @property
+    def lower_bound_samples(self) -> float:
+        """Samples that `lower_bound` pays for, spread like `allocation`."""
+        return self.lower_bound / self.cost_per_sample
 
 
 @dataclass(frozen=True)
@@ -110,6 +140,8 @@ class Unconstrained:
     characteristic_time: float
     allocation: Array
     lower_bound: float
+    spend: Array | None = None
+    cost_per_sample: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -127,7 +159,8 @@ class Bound:
     ties : tuple of (K,) arrays
         Other optimal policies; empty if the optimum is unique.
     scenarios : mapping
-        A `ScenarioBound` for "end-of-time" and for "anytime".
+        A `ScenarioBound` for "end-of-time", for "anytime", and for "exploration" where the
+        problem has limits on it.
     bounds : mapping
         ``distance_lower <= T <= distance_upper`` (end-of-time), ``H <= T`` (Gaussian only,
         else None), and the condition number ``kappa`` of the active constraints.
@@ -183,7 +216,15 @@ class Bound:
 
     @property
     def samples(self) -> float:
-        """Least expected number of samples in the problem's scenario."""
+        """Least expected number of samples in the problem's scenario.
+
+        With costs, those that the least expected cost pays for.
+        """
+        return self._own.lower_bound_samples
+
+    @property
+    def cost(self) -> float:
+        """Least expected cost in the problem's scenario; `samples`, where each costs 1."""
         return self._own.lower_bound
 
     @property
@@ -192,7 +233,7 @@ class Bound:
         return self._own.relative_gap
 
     def time_of(self, allocation: npt.ArrayLike) -> float:
-        """Characteristic time if samples follow this allocation instead of an optimal one.
+        """Characteristic time, in units of cost, of this allocation instead of an optimal one.
 
         Parameters
         ----------
@@ -207,6 +248,8 @@ class Bound:
         (8.0, 10.67)
         """
         w = _shares(allocation, self.problem.size)
+        if self.problem.has_costs:
+            w = self.problem.costs * w / (self.problem.costs @ w)
         own = self._own
         if isinstance(own, RelaxedBound):
             return 1.0 / float(own._information.closest(w).value.min()) if own._information else 0.0
@@ -215,18 +258,20 @@ class Bound:
             return 0.0
         if (gaps == 0).any():
             return math.inf
-        information = Information(self._edges, gaps, self.means, self.problem.rewards)
+        costs = self.problem.costs
+        information = Information(self._edges, gaps, self.means, self.problem.rewards, costs=costs)
         return 1.0 / float(information.closest(w).value.min())
 
     def to_dict(self) -> dict[str, object]:
         """Plain Python numbers under the names of the command's JSON output."""
-        epsilon = self.problem.epsilon
+        epsilon, has_costs = self.problem.epsilon, self.problem.has_costs
         return {
             "arms": list(self.problem.arms),
             "family": self.problem.rewards.name,
             "delta": self.delta,
             **({"epsilon": epsilon} if epsilon else {}),
             "means": self.means.tolist(),
+            **({"costs": self.problem.costs.tolist()} if has_costs else {}),
             "policy": self.policy.tolist(),
             "value": self.value,
             "active": list(self.active),
@@ -253,6 +298,8 @@ class Bound:
                     "binding_edges": list(s.binding_edges),
                     "unique": s.unique,
                     **_relaxed_dict(s),
+                    **(_cost_dict(s) if has_costs else {}),
+                    **({"unknowable": _unknowable(s)} if name == EXPLORATION else {}),
                 }
                 for name, s in self.scenarios.items()
             },
@@ -261,11 +308,25 @@ class Bound:
                 "characteristic_time": self.unconstrained.characteristic_time,
                 "allocation": self.unconstrained.allocation.tolist(),
                 "lower_bound": self.unconstrained.lower_bound,
+                **(_cost_dict(self.unconstrained) if has_costs else {}),
             },
             "bounds": dict(self.bounds),
             "redundant": list(self.redundant),
             "forced_to_zero": list(self.forced_to_zero),
         }
+
+
+def _cost_dict(scenario: ScenarioBound | Unconstrained) -> dict[str, object]:
+    """What only problems with costs have."""
+    return {
+        "cost_per_sample": scenario.cost_per_sample,
+        "lower_bound_samples": scenario.lower_bound / scenario.cost_per_sample,
+        "spend": None if scenario.spend is None else scenario.spend.tolist(),
+    }
+
+
+def _unknowable(scenario: ScenarioBound) -> list[dict[str, object]]:
+    return [{"arm": x.arm, "limits": list(x.limits)} for x in scenario.unknowable]
 
 
 def _relaxed_dict(scenario: ScenarioBound) -> dict[str, object]:

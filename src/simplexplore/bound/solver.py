@@ -30,6 +30,9 @@ CHECKED_EVERY = 5  # of these, as a certificate costs twice as much as a step
 MANY_EDGES = 1000
 MAX_ROUNDS = 50
 
+# More rows than this are looked at in rounds if all of them name all arms.
+FEW_ROWS = 20
+
 # Steps without progress after which rounding has the last word.
 PATIENCE = 6
 
@@ -101,6 +104,30 @@ def certified_gap(information: Information, program: Program, point: Point) -> f
 def solve(information: Information, program: Program) -> Point:
     """The best feasible point that any of the methods finds.
 
+    Rows of what is spent name all arms, even those of a cap, and many make Newton's equations
+    slow. Few of them bind: the program is solved with none, and with those that the solution
+    violates, until it violates none.
+    """
+    allowed = program.allowed
+    if not (allowed.is_spent and len(allowed.limit) > FEW_ROWS):
+        return _solve_with_rows(information, program)
+    chosen = np.zeros(len(allowed.limit), dtype=bool)
+    for _ in range(MAX_ROUNDS):
+        some = replace(allowed, above=allowed.above[chosen], limit=allowed.limit[chosen])
+        point = _solve_with_rows(information, Program(program.edges, some))
+        room = allowed.room(point.w)
+        over = (room < 0) & ~chosen
+        if not over.any():
+            l = np.zeros(len(room))  # noqa: E741
+            l[chosen], room[chosen] = point.l, point.r
+            return replace(point, r=room, l=l)
+        chosen |= over
+    return _solve_with_rows(information, program)
+
+
+def _solve_with_rows(information: Information, program: Program) -> Point:
+    """The same with all rows.
+
     Where caps leave no arm between its ends, edges are pairs of arms, far more than arms. Few of
     them bind: the program is solved with some, and with those that the solution violates, until
     it violates none.
@@ -156,6 +183,8 @@ def _solve(information: Information, program: Program) -> Point:
         best = min(best, certified(_solve_surely(newton, start, far)), key=_gap)
         if best[0] <= PROMISED_GAP + rounding:
             break
+    if best[0] > PROMISED_GAP + rounding and allowed.is_simplex:  # slow, and sure of every scale
+        best = min(best, certified(_solve_by_weights(newton)), key=_gap)
     return best[1]
 
 

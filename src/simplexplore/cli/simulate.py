@@ -206,14 +206,14 @@ def parse_samplers(text: str) -> list[str]:
 
 def _scenarios(name: str | None, problem: "Problem") -> tuple[str, ...]:
     """The scenarios to simulate."""
-    from simplexplore.problem.problem import SCENARIOS
+    from simplexplore.problem.problem import EXPLORATION, SCENARIOS
     from simplexplore.problem.spelling import unknown
 
     if name is None:
         return (problem.scenario,)
     if name == "both":
         return SCENARIOS
-    if name not in SCENARIOS:
+    if name not in (*SCENARIOS, EXPLORATION):
         raise SettingError(unknown("scenario", name, (*SCENARIOS, "both")))
     return (name,)
 

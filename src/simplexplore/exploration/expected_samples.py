@@ -21,6 +21,7 @@ from simplexplore.errors import NotConvergedError, TooLargeError
 from simplexplore.geometry.edges import Edges
 from simplexplore.kernels.records import POLICIES
 from simplexplore.kernels.tracking import FORGETTING
+from simplexplore.problem.problem import EXPLORATION
 from simplexplore.samplers.top_two import PRICE, TURNS
 
 from .arrays import tilt_levels
@@ -71,8 +72,8 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     -------
     float or None
         Infinite if optimal policies tie, 0 if only one is feasible. None where there is no
-        estimate: with epsilon > 0, or if floats or memory cannot hold it. Bounded rewards are
-        taken to be at the two ends of their range.
+        estimate: with epsilon > 0, in the scenario "exploration", with costs, or if floats or
+        memory cannot hold it. Bounded rewards are taken to be at the two ends of their range.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     (14, 40)
     """
     scenario = scenario or bound.problem.scenario
-    if bound.problem.epsilon:
+    if bound.problem.epsilon or bound.problem.has_costs or scenario == EXPLORATION:
         return None
     time = bound.scenarios[scenario].characteristic_time
     if not 0 < time < math.inf:

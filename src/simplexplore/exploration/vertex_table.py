@@ -27,6 +27,9 @@ Indices = npt.NDArray[np.int64]
 MAX_COUNTED = 20_000
 MAX_EDGES = 2 * MAX_COUNTED
 
+# Edges that are followed, times the numbers in the exact system of each: some five seconds.
+MAX_STEPS = 500_000
+
 # With limits on single arms vertices are many, and a formula that does not look at them is
 # close: they are listed if they have fewer edges than this, or so many if the formula is large.
 FEW_EDGES = 1_000
@@ -73,8 +76,12 @@ class VertexTable:
             first = self._buffers.first_edge[: len(self.vertices) + 1]
             number = int(np.searchsorted(first, edge, side="right")) - 1
             local = edge - int(first[number])
-            adjacent = self.polytope.adjacent(self.vertices[number], self._edges[number], local)
-            following = self.add(adjacent)
+            there, edges = self.vertices[number], self._edges[number]
+            zero, shares, slacks = self.polytope.across(there, edges, local)
+            known = self._number.get(zero)
+            following = (
+                self.add(self.polytope.form.canonical(shares, slacks)) if known is None else known
+            )
             self._buffers.following[edge] = following
         return following
 
@@ -104,13 +111,17 @@ class VertexTable:
         return set(np.flatnonzero(lost <= regret + rounding).tolist())
 
     def explore(self, limit: int | None = None, edges: int = MAX_EDGES) -> bool:
-        """Add all vertices; False if they, or their edges, are more than the limits."""
+        """Add all vertices; False if they, their edges or the work are more than the limits."""
         limit = MAX_COUNTED // self.polytope.size if limit is None else limit
         if self.polytope.dimension >= limit:  # there are more vertices than dimensions
             return False
+        rows = len(self.polytope.form.rows)
+        steps = rows * min(rows + 1, self.polytope.size)
         edge = 0
         while edge < self._buffers.edges:
             if len(self.vertices) > limit or self._buffers.edges > edges:
+                return False
+            if edge * steps > MAX_STEPS:
                 return False
             self.follow(edge)
             edge += 1

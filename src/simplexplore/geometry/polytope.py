@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import InfeasibleError, Place
-from simplexplore.problem.constraint import format_constraint
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.constraint import Constraint, format_constraint
+from simplexplore.problem.problem import EXPLORATION, SCENARIOS, Problem
 from simplexplore.problem.rational import rational
 
 from .cones import Effort
@@ -22,6 +22,8 @@ from .standard_form import DOUBT, SLIPS, StandardForm, Vertex
 from .tableau import Tableau, phase_one
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 # A conflict smaller than an irreducible one is looked for among this many subsets, and fewer
 # where each takes longer: times arms and constraints, no more than this. Among more than a few
@@ -29,6 +31,12 @@ Array = npt.NDArray[np.float64]
 MAX_CONFLICT_SUBSETS = 3000
 MAX_CONFLICT_WORK = 200_000
 FEW_CONSTRAINTS = 50
+
+# Rows that fall faster than this are met where floats say, to within DOUBT over it.
+STEEP = 1e-4
+
+# What an arm would need in order to count as sampled, when asking which limits keep it at zero.
+LEAST_SHARE = 1e-6
 
 # Programs in search of the deepest policy; a handful is enough.
 MAX_DEPTHS = 200
@@ -43,6 +51,8 @@ class Polytope:
     Parameters
     ----------
     problem : Problem
+    table : {"constraints", "exploration"}
+        What an error calls the constraints: see `of_exploration`.
 
     Attributes
     ----------
@@ -69,16 +79,23 @@ class Polytope:
     [[0.0, -1.0, 1.0], [-1.0, 1.0, 0.0]]
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, table: str = "constraints") -> None:
         self.problem = problem
         self.size = problem.size
         self.form = StandardForm(problem)
         if self.form.start is None:
-            raise _conflict(problem)
+            raise _conflict(problem, table)
         self._effort = Effort()
         self._latest: tuple[object, Edges | None] = (None, None)
         self._forget_constant_variables()
         self.dimension = len(self.form.columns) - len(self.form.rows)
+
+    @classmethod
+    def of_exploration(cls, problem: Problem) -> Polytope:
+        """The allocations that the limits on exploration allow, as policies of their own."""
+        limits = problem.exploration
+        own = problem.replace(constraints=limits, exploration=(), scenario=SCENARIOS[0])
+        return cls(own, EXPLORATION)
 
     def _forget_constant_variables(self) -> None:
         """Find variables that are zero all over F, by maximising the sum of suspects.
@@ -161,6 +178,13 @@ class Polytope:
 
     def adjacent(self, vertex: Vertex, edges: Edges, e: int) -> Vertex:
         """The adjacent vertex that edge `e` leads to, exactly and canonically."""
+        _, shares, slacks = self.across(vertex, edges, e)
+        return self.form.canonical(shares, slacks)
+
+    def across(
+        self, vertex: Vertex, edges: Edges, e: int
+    ) -> tuple[frozenset[int], dict[int, Fraction], list[int]]:
+        """What is zero at the adjacent vertex, its exact shares, and its positive slacks."""
         form, direction = self.form, edges.exact(e)
         arms = {a: vertex.shares.get(a, Fraction(0)) for a in direction}
         step = min((form.floor[a] - arms[a]) / x for a, x in direction.items() if x < 0)
@@ -168,17 +192,34 @@ class Polytope:
             cap = form.cap[a]
             if x > 0 and cap is not None:
                 step = min(step, (cap - arms[a]) / x)
+        rows = form.rows[form.live[self.size + form.rows]]
         slacks = {}
-        for i in form.rows.tolist():
-            if not form.live[self.size + i]:
-                continue
+        for i in rows[self._may_bind(vertex, direction, rows, step)].tolist():
             change = form.used(i, direction)
             slacks[i] = (form.exact_bound(i) - form.used(i, vertex.shares), change)
             if change > 0:
                 step = min(step, slacks[i][0] / change)
         shares = vertex.shares | {a: x + step * direction[a] for a, x in arms.items()}
-        positive = [self.size + i for i, (room, change) in slacks.items() if room > step * change]
-        return form.canonical(shares, positive)
+        tight = {i for i, (room, change) in slacks.items() if room == step * change}
+        positive = [self.size + i for i in rows.tolist() if i not in tight]
+        return form.zero_at(shares, tight), shares, positive
+
+    def _may_bind(
+        self, vertex: Vertex, direction: dict[int, Fraction], rows: Indices, step: Fraction
+    ) -> Mask:
+        """Rows that floats cannot rule out as those that end an edge, no longer than the step.
+
+        A row with room at both ends of a longer step has room at the end of this one.
+        """
+        scale = max(abs(x) for x in direction.values())
+        arms = list(direction)
+        moved = np.array([float(x / scale) for x in direction.values()])
+        slack = self.form.bound(rows) - self.form.matrix(rows, np.arange(self.size)) @ vertex.policy
+        change = self.form.matrix(rows, arms) @ moved
+        steep = change > STEEP
+        first = (slack[steep] / change[steep]).min(initial=np.inf)
+        longest = min(float(step * scale), first + 10 * DOUBT / STEEP * (1 + first))
+        return np.asarray(slack - longest * change <= DOUBT)
 
     def ranked_vertices(self, means: npt.ArrayLike) -> Iterator[tuple[Vertex, int]]:
         """All vertices, the most rewarding first, each with how many have been met by then.
@@ -249,6 +290,19 @@ class Polytope:
                 form = rest
                 dropped.append(constraint.name)
         return tuple(reversed(dropped))
+
+    def keeping_at_zero(self, arm: int) -> tuple[str, ...]:
+        """Constraints, as few as can be found, that leave a forced arm no share."""
+        problem = self.problem
+        for row in problem.constraints:  # one that adds up shares to nothing needs no search
+            for sign, bound in ((1.0, row.upper), (-1.0, -row.lower)):
+                shares = sign * row.coefficients
+                if bound <= 0 and shares[arm] > 0 and shares.min() >= 0:
+                    return (row.name,)
+        free = next(name for name in map(str, itertools.count()) if name not in problem.names)
+        wanted = Constraint(free, np.eye(self.size)[arm], lower=LEAST_SHARE)
+        asked = problem.replace(constraints=[*problem.constraints, wanted])
+        return tuple(asked.names[k] for k in _smallest_conflict(asked) if asked.names[k] != free)
 
     def inequalities(self) -> tuple[Array, Array]:
         """(A, b) with A pi <= b: rows that do not always bind, scaled to largest entry 1."""
@@ -389,8 +443,8 @@ def _implies(form: StandardForm, row: Array, lower: float, upper: float) -> bool
     return True
 
 
-def _conflict(problem: Problem) -> InfeasibleError:
-    """Name constraints that cannot hold together, as few as can be found.
+def _smallest_conflict(problem: Problem) -> list[int]:
+    """Constraints that cannot hold together, as few as can be found.
 
     Deleting one after the other leaves an irreducible conflict; then all smaller subsets
     are tried, as many as a stated budget allows. Limits on single arms that conflict by
@@ -422,8 +476,13 @@ def _conflict(problem: Problem) -> InfeasibleError:
     tries = min(MAX_CONFLICT_SUBSETS, MAX_CONFLICT_WORK // (problem.size + len(everything)))
     for subset in itertools.islice(smaller, tries):
         if not feasible(subset):
-            conflict = list(subset)
-            break
+            return list(subset)
+    return conflict
+
+
+def _conflict(problem: Problem, table: str) -> InfeasibleError:
+    """Name constraints that cannot hold together."""
+    conflict = _smallest_conflict(problem)
     lines = "\n".join(
         f"  {problem.names[k]}: {format_constraint(problem.constraints[k], problem.arms)}"
         for k in conflict
@@ -432,9 +491,11 @@ def _conflict(problem: Problem) -> InfeasibleError:
         these, advice = "this one cannot hold", "Relax it."
     else:
         these, advice = f"these {len(conflict)} cannot hold together", "Relax one of them."
+    what = "no policy satisfies all constraints"
+    if table == EXPLORATION:
+        what = f"no allocation of samples satisfies all limits in [{EXPLORATION}]"
     return InfeasibleError(
-        "no policy satisfies all constraints. With shares that are at least 0 and sum to 1, "
-        f"{these}:\n{lines}\n{advice}",
+        f"{what}. With shares that are at least 0 and sum to 1, {these}:\n{lines}\n{advice}",
         [problem.names[k] for k in conflict],
-        place=Place(field=f"constraints.{problem.names[conflict[0]]}"),
+        place=Place(field=f"{table}.{problem.names[conflict[0]]}"),
     )

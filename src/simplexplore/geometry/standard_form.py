@@ -373,10 +373,8 @@ class StandardForm:
         policy = np.zeros(self.size)
         for a, x in shares.items():
             policy[a] = float(x)
-        zero = set(range(self.size)) - shares.keys()
-        for a in self._tight_at:
-            zero.update(self._tight(a, shares.get(a, Fraction(0))))
         slack = self._bound - self._matrix @ policy
+        binding = set()
         for i, room in zip(self.general.tolist(), slack, strict=True):
             if i in loose and room > DOUBT:
                 continue
@@ -384,9 +382,17 @@ class StandardForm:
             if exact < 0 or (exact > 0 and not self.has_slack[i]):
                 raise FloatsMisledError
             if exact == 0:
-                zero.add(self.size + i)
-        zero = {c for c in zero if self.live[c]}
-        return Vertex(frozenset(zero), policy, shares, tuple(sorted(basis)), frozenset(capped))
+                binding.add(i)
+        zero = self.zero_at(shares, binding)
+        return Vertex(zero, policy, shares, tuple(sorted(basis)), frozenset(capped))
+
+    def zero_at(self, shares: Mapping[int, Fraction], binding: Iterable[int]) -> frozenset[int]:
+        """Variables that are zero at a vertex, given its shares and the general rows that bind."""
+        zero = {a for a in range(self.size) if not shares.get(a)}
+        for a in self._tight_at:
+            zero.update(self._tight(a, shares.get(a, Fraction(0))))
+        zero.update(self.size + i for i in binding)
+        return frozenset(c for c in zero if self.live[c])
 
     def canonical(self, shares: Mapping[int, Fraction], slacks: Iterable[int]) -> Vertex:
         """The vertex with these shares and positive slacks, its basis chosen in a fixed order.

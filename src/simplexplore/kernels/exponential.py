@@ -233,20 +233,25 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
             run.root[table.first_root + edge] = high / weight
             return high
     gamma = run.root[table.first_root + edge] * weight
+    # Beyond that the arms are at the ends of their range: no alternative is left to look for.
+    most = 1e12 * weight
     if not (gamma > 0.0 and gamma < high):
         _, steep = balance_of(setting, table, run, edge, gap, w, 0.0)
         gamma = gap / steep if steep > 0.0 else weight
+        if not gamma < most:  # an arm that moves a lot, but not from the end of its range
+            gamma = weight
         if not gamma < high:
             gamma = 0.5 * high
     before = math.inf
-    # Beyond that the arms are at the ends of their range: no alternative is left to look for.
-    while gamma < 1e12 * weight:
+    while gamma < most:
         excess, steep = balance_of(setting, table, run, edge, gap, w, gamma)
         if excess > 0.0:
             low = gamma
         else:
             high = gamma
         if not abs(excess) > 1e-13 * gap or is_closed(low, high):
+            if is_closed(low, high):
+                gamma = low  # just above a pole within a domain large terms cancel
             break
         last_excess, here = before, gamma
         gamma, before = next_guess(gamma, excess, before, steep, low, high)
@@ -384,9 +389,7 @@ def farthest(setting: Setting, arm: int, mu: float, level: float, upwards: bool)
     while distance > 0.0:
         excess = level - divergence(setting, arm, mu, x)
         if excess > 0.0:
-            low = distance
-            if low == high:  # the range's end
-                break
+            low = distance  # and high, too, at the end of the range: it is closed
         else:
             high = distance
         if not abs(excess) > 1e-12 * level or is_closed(low, high):

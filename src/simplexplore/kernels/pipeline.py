@@ -11,15 +11,18 @@ slower to compile, not kept on disk, the same results.
 
 from __future__ import annotations
 
+import gc
 import types as python
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
+from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils, typed_passes, untyped_passes
 from numba.core import ir as nodes
-from numba.core import typed_passes, untyped_passes
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -38,16 +41,18 @@ _PART = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _WHOLE = {"nogil": True} | _OPTIONS
 
 
-class _Part(JITCodeLibrary):
+class _Library(JITCodeLibrary):
+    def add_ir_module(self, module: Any) -> None:
+        """Take in code as it is: numba would optimise every function by itself first."""
+        _describe_blocks(module)
+        text = cgutils.normalize_ir_text(str(module))
+        self._final_module.link_in(llvm.parse_assembly(text))
+
+
+class _Part(_Library):
     """Code that is only ever part of other code: left as it is, to be optimised there."""
 
-    def add_ir_module(self, module: Any) -> None:
-        _describe_blocks(module)
-        super().add_ir_module(module)
-
     def finalize(self) -> None:
-        for library in dict.fromkeys(self._linking_libraries):
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
@@ -62,18 +67,26 @@ class _Part(JITCodeLibrary):
         """Kernels raise nothing, so they need no objects of Python's."""
 
 
-class _Whole(JITCodeLibrary):
+class _Whole(_Library):
     """A unit's code: all but its entry is its own, to be inlined and dropped at will."""
 
-    def add_ir_module(self, module: Any) -> None:
-        _describe_blocks(module)
-        super().add_ir_module(module)
-
-    def _optimize_final_module(self) -> None:
+    def finalize(self) -> None:
+        # Parts hold no other parts: each is linked once, whoever calls it.
+        waiting, parts = list(self._linking_libraries), {}
+        while waiting:
+            part = waiting.pop()
+            if part not in parts:
+                parts[part] = part._get_module_for_linking()
+                waiting += part._linking_libraries
+        for module in parts.values():
+            self._final_module.link_in(module, preserve=True)
         for function in self._final_module.functions:
             if not function.is_declaration and not function.name.startswith("cfunc."):
                 function.linkage = "internal"
-        super()._optimize_final_module()
+        # Arms are few: loops over several of them at a time are more code and no faster.
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False)
+        passes.run(self._final_module, builder)
+        self._finalize_final_module()
 
 
 def _describe_blocks(module: Any) -> None:
@@ -131,13 +144,34 @@ _IDLE = frozenset(
 )
 
 
+class _Remembered:
+    """Numba's typing context, which would look for the type of every x + y by trying them all."""
+
+    known: ClassVar[dict[Any, Any]] = {}
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
+        asked = (function, tuple(args), tuple(sorted(kws.items())))
+        if asked not in self.known:
+            found = self._context.resolve_function_type(function, args, kws)
+            if found is None:
+                return None
+            self.known[asked] = found
+        return self.known[asked]
+
+
 class _PartCompiler(CompilerBase):
     library = _Part
 
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
         library = self.library(targetctx.codegen(), "kernel")
         library.enable_object_caching()
-        super().__init__(typingctx, targetctx, library, *rest)
+        super().__init__(_Remembered(typingctx), targetctx, library, *rest)
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -168,9 +202,22 @@ def _type_of_function(function: Callable[..., Any], _: Any) -> types.Type | None
     return None if options(function) is None else types.Dispatcher(_part(function))
 
 
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Numba makes millions of objects and leaves little to collect; looking for it takes time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def compiled(function: Callable[..., Any], form: str, closed_form: bool) -> tuple[str, bytes]:
     """Symbol and machine code of a unit."""
     types_of = signature_of(form, closed_form)
     made = CFunc(function, types_of, {}, _WHOLE, _WholeCompiler)
-    made.compile()
+    with _without_collector():
+        made.compile()
     return made.native_name, made._library._get_compiled_object()

@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.typeconv.castgraph import Conversion
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -19,7 +20,6 @@ from numba.extending import (
     models,
     register_model,
 )
-from numba.np import arrayobj
 
 from .blocks import ARRAYS, fields
 from .slots import FORMS
@@ -113,9 +113,22 @@ def _field(context: Any, builder: Any, record: Record, block: Any, name: str) ->
     strides = [size]
     for length in shape[:0:-1]:
         strides.insert(0, builder.mul(strides[0], length))
-    array = context.make_array(kind)(context, builder)
-    arrayobj.populate_array(array, word(0, item.as_pointer()), shape, strides, size, None)
-    return array._getvalue()
+    count = shape[0]
+    for length in shape[1:]:
+        count = builder.mul(count, length, flags=["nsw"])
+    # As numba lays out an array; written at once, without a place on the stack.
+    layout = context.data_model_manager[kind]
+    array = ir.Constant(layout.get_value_type(), None)
+    parts = {
+        "nitems": count,
+        "itemsize": size,
+        "data": word(0, item.as_pointer()),
+        "shape": cgutils.pack_array(builder, shape, WORD),
+        "strides": cgutils.pack_array(builder, strides, WORD),
+    }
+    for place, part in parts.items():
+        array = builder.insert_value(array, part, layout.get_field_position(place))
+    return array
 
 
 @lower_cast(types.BaseNamedTuple, Record)

@@ -60,6 +60,13 @@ def put_aside(table: Table, memory: Memory, edge: int, sign: float) -> None:
     aside.offset[0] = sign * table.offset[edge]
 
 
+@inlined
+def put_row_aside(table: Table, memory: Memory, edge: int, row: int) -> None:
+    """Copy what a row of Memory.looks is about into memory.edge."""
+    sign = 1.0 if row == 0 else -1.0
+    put_aside(table, memory, edge, sign)
+
+
 @kernel
 def put_pair(memory: Memory, winner: int, loser: int) -> None:
     """Make memory.edge the question whether one arm is better than another."""
@@ -90,6 +97,37 @@ def is_promising(
 
 
 @kernel
+def look_at(
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    edge: int,
+    row: int,
+    level: float,
+    least: float,
+    statistic: float,
+) -> float:
+    """The evidence against an edge, or its reverse, by the data of now; what is found is kept.
+
+    Arguments are those of `is_ruled_out`.
+    """
+    # Asked of a copy in any case: code for one more table would be compiled for nothing.
+    put_row_aside(table, memory, edge, row)
+    if statistic < 0.0:
+        statistic = statistic_aside(setting, run, memory)
+    run.root[memory.edge.first_root] = 0.0
+    enough = max(level, setting.log_union)
+    value = tilt_evidence(setting, memory.edge, run, memory, 0, statistic, least, enough)
+    looks = memory.looks
+    looks[row + ASKED, edge] = float(run.integers[PULLS])
+    looks[row + PRICE, edge] = statistic - max(value, 0.0)
+    if value >= least:
+        looks[row + BEST, edge] = max(looks[row + BEST, edge], value)
+    return value
+
+
+@kernel
 def is_ruled_out(
     setting: Setting,
     table: Table,
@@ -112,21 +150,12 @@ def is_ruled_out(
     pulls = float(run.integers[PULLS])
     if looks[row + ASKED, edge] == pulls:
         return False
-    # Asked of a copy in any case: code for one more table would be compiled for nothing.
-    sign = 1.0 if row == 0 else -1.0
     if statistic < 0.0:
-        put_aside(table, memory, edge, sign)
+        put_row_aside(table, memory, edge, row)
         statistic = statistic_aside(setting, run, memory)
     if not (statistic > 0.0 and is_promising(setting, run, memory, row, edge, statistic, level)):
         return False
-    put_aside(table, memory, edge, sign)
-    run.root[memory.edge.first_root] = 0.0
-    enough = max(level, setting.log_union)
-    value = tilt_evidence(setting, memory.edge, run, memory, 0, statistic, least, enough)
-    looks[row + ASKED, edge] = pulls
-    looks[row + PRICE, edge] = statistic - max(value, 0.0)
-    if value >= least:
-        looks[row + BEST, edge] = max(looks[row + BEST, edge], value)
+    value = look_at(setting, table, run, memory, edge, row, level, least, statistic)
     return value >= level
 
 
@@ -307,7 +336,7 @@ def surplus(setting: Setting, table: Table, run: Run, memory: Memory, least: flo
     low = least - setting.log_policy
     high = math.inf
     for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
-        is_ruled_out(setting, table, run, memory, edge, 0, least, least, -1.0)
+        look_at(setting, table, run, memory, edge, 0, math.inf, least, -1.0)
         high = min(high, memory.looks[BEST, edge] - setting.log_policy)
     if setting.rule == PAIRS and high > low:
         sure = high + setting.log_union

@@ -6,6 +6,7 @@ problem keeps, or says what is wrong with it.
 
 from __future__ import annotations
 
+import math
 import reprlib
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from simplexplore.errors import ProblemError, SettingError
 
 from .constraint import Constraint
-from .language import Operands
+from .language import MOST_COEFFICIENTS, NOUNS, Operands
 from .places import about
 from .spelling import count, listed, nearest
 
@@ -25,9 +26,6 @@ Array = npt.NDArray[np.float64]
 
 # Far more than anything here can be computed for; a larger number would only fill memory.
 MOST_ARMS = 100_000
-
-# Coefficients of all constraints, zeros and those of groups included.
-MOST_COEFFICIENTS = 10_000_000
 
 # Characters of a name.
 _LONGEST_NAME = 1_000
@@ -109,10 +107,13 @@ def _check_members(
 
 
 def check_constraints(
-    constraints: object, arms: tuple[str, ...], groups: Mapping[str, tuple[str, ...]]
+    constraints: object,
+    arms: tuple[str, ...],
+    groups: Mapping[str, tuple[str, ...]],
+    table: str = "constraints",
 ) -> tuple[Constraint, ...]:
-    """Constraints in any of the forms that `Problem` takes."""
-    operands = Operands(arms, groups)
+    """Constraints, or limits on exploration, in any of the forms that `Problem` takes."""
+    operands, noun = Operands(arms, groups, table), NOUNS[table]
     if isinstance(constraints, Mapping):
         rows = check_texts(constraints, operands)
     elif (
@@ -122,17 +123,17 @@ def check_constraints(
     ):
         rows = check_matrix(constraints[0], {"upper": constraints[1]}, None, arms)
     elif (entries := _items(constraints)) is not None:
-        _check_room(len(entries), operands.entries)
+        _check_room(len(entries), operands.entries, noun)
         rows = []
         for i, entry in enumerate(entries, 1):
             if isinstance(entry, Constraint):
-                _check_name(entry.name, f"constraint {i}")
+                _check_name(entry.name, f"{noun} {i}")
                 rows.append(entry)
             else:
                 rows += check_texts({f"c{i}": entry}, operands)
     else:
         raise ProblemError(
-            "constraints must be a list of texts, a mapping from names to texts, or a tuple "
+            f"{table} must be a list of texts, a mapping from names to texts, or a tuple "
             f"(matrix, upper bounds); got {reprlib.repr(constraints)}."
         )
     # Results speak of the simplex's own constraints by these names.
@@ -142,42 +143,46 @@ def check_constraints(
         with about(row.name):
             if len(row.coefficients) != len(arms):
                 raise ProblemError(
-                    f"constraint {row.name!r} has {count(len(row.coefficients), 'number')} for "
+                    f"{noun} {row.name!r} has {count(len(row.coefficients), 'number')} for "
                     f"{count(len(arms), 'arm')}; give one per arm."
                 )
             if row.name in names:
-                raise ProblemError(f"two constraints are named {row.name!r}; rename one.")
+                raise ProblemError(f"two {noun}s are named {row.name!r}; rename one.")
             if row.name in reserved:
                 raise ProblemError(
                     f"the name {row.name!r} belongs to a rule that always holds: shares are at "
-                    "least 0 and sum to 1; rename the constraint."
+                    f"least 0 and sum to 1; rename the {noun}."
                 )
         names.add(row.name)
     return tuple(rows)
 
 
-def _check_room(constraints: int, entries: int) -> None:
+def _check_room(constraints: int, entries: int, noun: str = "constraint") -> None:
     if constraints * entries > MOST_COEFFICIENTS:
         raise ProblemError(
-            f"{count(constraints, 'constraint')} over {count(entries, 'arm')} (members of groups "
+            f"{count(constraints, noun)} over {count(entries, 'arm')} (members of groups "
             f"included) have more than {MOST_COEFFICIENTS:,} coefficients; use fewer."
         )
 
 
 def check_texts(texts: Mapping[Any, Any], operands: Operands) -> list[Constraint]:
     """Constraints as texts, by name."""
-    _check_room(len(texts), operands.entries)
+    noun = operands.noun
+    _check_room(len(texts), operands.entries, noun)
     rows = []
     for i, (name, text) in enumerate(texts.items(), 1):
         with about(str(name)):
-            _check_name(name, f"constraint {i}")
+            _check_name(name, f"{noun} {i}")
             if not isinstance(text, str):
                 raise ProblemError(
-                    f"constraint {name!r} must be a text such as "
+                    f"{noun} {name!r} must be a text such as "
                     f"'{listed(operands.arms[:1])} <= 0.5'; "
                     f"got {reprlib.repr(text)}."
                 )
-            rows.append(operands.parse(text, name))
+            found = operands.parse(text, name)
+            for row in found if found[0].name != name else ():
+                _check_name(row.name, f"one row of {noun} {name!r}")
+            rows += found
     return rows
 
 
@@ -255,6 +260,35 @@ def _items(value: object) -> list[Any] | None:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return list(value)
     return None
+
+
+def check_costs(
+    costs: object, arms: tuple[str, ...], groups: Mapping[str, tuple[str, ...]]
+) -> Array:
+    """What one pull of each arm costs: by name, 1 where none is given, or one number per arm."""
+    if costs is None or isinstance(costs, Mapping):
+        named = {} if costs is None else costs
+        for name in named:
+            with about(str(name)):
+                if name not in arms:
+                    raise ProblemError(_not_an_arm(name, arms, groups))
+        costs = [named.get(arm, 1.0) for arm in arms]
+    found = check_vector(costs, "costs", "arm", arms)
+    for arm, cost in zip(arms, found.tolist(), strict=True):
+        if not 0 < cost < math.inf:
+            with about(arm):
+                raise ProblemError(
+                    f"the cost of arm {arm!r} must be a positive number; got {cost:g}."
+                )
+    return found
+
+
+def _not_an_arm(name: object, arms: tuple[str, ...], groups: Mapping[str, tuple[str, ...]]) -> str:
+    if name in groups:
+        return f"{name!r} in costs is a group; give its arms their costs one by one."
+    near = nearest(str(name), arms)
+    advice = f"did you mean {near!r}?" if near else f"the arms are {listed(arms)}."
+    return f"costs names {reprlib.repr(name)}, which is not an arm; {advice}"
 
 
 def check_number(value: object, what: str) -> float:

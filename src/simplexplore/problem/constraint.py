@@ -11,10 +11,19 @@ import numpy.typing as npt
 
 from simplexplore.errors import ConstraintError
 
+from .rational import rational
 from .spelling import exactly, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+# What stands for one arm after the other in a text.
+EACH = "each"
+
+
+def row_name(name: str, arm: str) -> str:
+    """What the constraint is called that `each` makes for one arm."""
+    return f"{name}[{arm}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +126,84 @@ def format_constraint(
     >>> format_constraint(Constraint("c", [1 / 3, -2, 0.1], lower=0), ["a", "b", "The Net"])
     '1/3*a - 2*b + 0.1*`The Net` >= 0'
     """
+    terms = _terms(constraint.coefficients, arms, groups or {})
+    return _written(terms, constraint.lower, constraint.upper)
+
+
+def format_constraints(
+    rows: Sequence[Constraint], arms: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Texts by name, from which the same constraints are read; those of an `each` as one.
+
+    Examples
+    --------
+    >>> rows = [Constraint("cap[a]", [1, 0], upper=0.6), Constraint("cap[b]", [0, 1], upper=0.6)]
+    >>> format_constraints(rows, ["a", "b"], {})
+    {'cap': 'each <= 0.6'}
+    """
+    # What `each` may run over, by the first arm.
+    lists: dict[str, list[tuple[str, Sequence[str]]]] = {}
+    if EACH not in arms and EACH not in groups:  # else the word means that
+        for each, members in ((EACH, arms), *((f"{EACH} {quoted(g)}", groups[g]) for g in groups)):
+            if len(members) > 1:
+                lists.setdefault(members[0], []).append((each, members))
+    place = {arm: i for i, arm in enumerate(arms)}
+    names = [row.name for row in rows]
+    taken, texts, k = set(names), dict[str, str](), 0
+    while k < len(rows):
+        ends = [i for i, c in enumerate(names[k]) if c == "["] if names[k].endswith("]") else []
+        candidates = [
+            (names[k][:i], *one) for i in ends for one in lists.get(names[k][i + 1 : -1], ())
+        ]
+        for name, each, members in candidates:
+            found = slice(k, k + len(members))
+            if (
+                name.strip()
+                and name not in taken
+                and names[found] == [row_name(name, arm) for arm in members]
+                and (text := _each_text(rows[found], each, [place[m] for m in members], arms))
+            ):
+                taken.add(name)
+                texts[name] = text
+                k += len(members)
+                break
+        else:
+            texts[names[k]] = format_constraint(rows[k], arms, groups)
+            k += 1
+    return texts
+
+
+def _each_text(
+    rows: Sequence[Constraint], each: str, members: Sequence[int], arms: Sequence[str]
+) -> str | None:
+    """The text that makes these rows, the first of them for the first member, if there is one.
+
+    Row by row one member has more than in the other rows, always by the same number.
+    """
+    lower, upper = rows[0].lower, rows[0].upper
+    first, shared = members[0], rows[0].coefficients.copy()
+    shared[first] = rows[1].coefficients[first]
+    more = rational(float(rows[0].coefficients[first])) - rational(float(shared[first]))
+    # A number that is no float's own would not be read back.
+    if not more or rational(float(more)) != more:
+        return None
+    for row, member in zip(rows, members, strict=True):
+        expected = shared.copy()
+        expected[member] = float(more + rational(float(shared[member])))
+        same = np.array_equal(row.coefficients, expected)
+        if not same or (row.lower, row.upper) != (lower, upper):
+            return None
+    return _written([(each, float(more)), *_terms(shared, arms, {})], lower, upper)
+
+
+def _written(terms: Sequence[tuple[str, float]], lower: float, upper: float) -> str:
     expression = "".join(
-        (" - " if x < 0 else " + ") + ("" if abs(x) == 1 else f"{exactly(abs(x))}*") + quoted(term)
-        for term, x in _terms(constraint.coefficients, arms, groups or {})
+        (" - " if x < 0 else " + ") + ("" if abs(x) == 1 else f"{exactly(abs(x))}*") + term
+        for term, x in terms
     )
     expression = expression.removeprefix(" + ")
     if expression.startswith(" - "):
         expression = "-" + expression[3:]
-    lower, upper = constraint.lower, constraint.upper
     if lower == upper:
         return f"{expression} == {exactly(upper)}"
     if lower == -math.inf:
@@ -137,7 +216,7 @@ def format_constraint(
 def _terms(
     coefficients: npt.NDArray[np.float64], arms: Sequence[str], groups: Mapping[str, Sequence[str]]
 ) -> list[tuple[str, float]]:
-    """Names with their coefficients: groups as far as they fit, largest first, then arms."""
+    """Names as written, with coefficients: groups as far as they fit, largest first, then arms."""
     position = {arm: i for i, arm in enumerate(arms)}
     left = {i: float(coefficients[i]) for i in np.flatnonzero(coefficients).tolist()}
     terms: list[tuple[int, str, float]] = []
@@ -149,4 +228,4 @@ def _terms(
             for i in indices:
                 del left[i]
     terms += [(i, arms[i], x) for i, x in left.items()]
-    return [(name, x) for _, name, x in sorted(terms)]
+    return [(quoted(name), x) for _, name, x in sorted(terms)]

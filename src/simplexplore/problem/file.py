@@ -15,7 +15,7 @@ from simplexplore.errors import Place, ProblemError, SettingError
 
 from .checks import check_arms, check_groups, check_matrix, check_texts
 from .families import FAMILIES, Family
-from .language import Operands
+from .language import NOUNS, Operands
 from .places import about
 from .spelling import guess, nearest, pointed
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .constraint import Constraint
 
 _SETTINGS = ("arms", "means", "delta", "epsilon", "stop_when", "scenario")
-_TABLES = ("rewards", "groups", "constraints")
+_TABLES = ("rewards", "groups", "constraints", "exploration", "costs")
 _BOUNDS = ("upper", "lower", "equal")
 _MATRIX_KEYS = ("matrix", *_BOUNDS, "names")
 
@@ -140,9 +140,11 @@ def arguments(file: Mapping[str, Any]) -> dict[str, Any]:
         groups = check_groups(tables["groups"], arms)
     with about("rewards"):
         rewards = _file_rewards(tables["rewards"]) if "rewards" in file else None
-    with about("constraints"):
-        constraints = _file_constraints(tables["constraints"], arms, groups)
-    return settings | {"groups": groups, "rewards": rewards, "constraints": constraints}
+    rows = {}
+    for name in NOUNS:
+        with about(name):
+            rows[name] = _file_constraints(name, tables[name], arms, groups)
+    return settings | {"groups": groups, "rewards": rewards, "costs": tables["costs"]} | rows
 
 
 def _check_key(key: str) -> None:
@@ -173,7 +175,9 @@ def _belongs(key: str, value: object, table: str, file: Mapping[str, Any]) -> bo
         return False
     if table == "groups":
         return isinstance(value, list) and all(isinstance(x, str) for x in value)
-    if table == "constraints":
+    if table == "costs":
+        return isinstance(file["arms"], list) and key in file["arms"]
+    if table in NOUNS:
         return isinstance(value, str) and re.search("[<>=≤≥]", value) is not None
     return False
 
@@ -203,7 +207,10 @@ def _file_rewards(table: Mapping[str, Any]) -> Family:
 
 
 def _file_constraints(
-    table: Mapping[str, Any], arms: tuple[str, ...], groups: Mapping[str, tuple[str, ...]]
+    name: str,
+    table: Mapping[str, Any],
+    arms: tuple[str, ...],
+    groups: Mapping[str, tuple[str, ...]],
 ) -> list[Constraint]:
     # A constraint may be named like a key of the matrix form, as long as there is none.
     in_matrix_form = not isinstance(table.get("matrix", ""), str)
@@ -213,27 +220,25 @@ def _file_constraints(
     for key, value in texts.items():
         with about(key):
             if isinstance(value, list) and key in _MATRIX_KEYS:
-                raise ProblemError(
-                    f"{key!r} in [constraints] needs a matrix beside it; add matrix."
-                )
+                raise ProblemError(f"{key!r} in [{name}] needs a matrix beside it; add matrix.")
             if isinstance(value, list) and (near := nearest(key, _MATRIX_KEYS)):
-                raise ProblemError(f"unknown key {key!r} in [constraints]; did you mean {near!r}?")
+                raise ProblemError(f"unknown key {key!r} in [{name}]; did you mean {near!r}?")
             if isinstance(value, dict):
                 raise ProblemError(
-                    f"{key!r} in [constraints] is a table; put a name with dots in quotes."
+                    f"{key!r} in [{name}] is a table; put a name with dots in quotes."
                 )
-    rows = check_texts(texts, Operands(arms, groups))
+    rows = check_texts(texts, Operands(arms, groups, name))
     if not in_matrix_form:
         return rows
     bounds = {key: table[key] for key in _BOUNDS if key in table}
     if not bounds:
         raise ProblemError(
-            "the matrix in [constraints] has no bounds; add upper, lower or equal.",
+            f"the matrix in [{name}] has no bounds; add upper, lower or equal.",
             place=Place(field="matrix"),
         )
     if "equal" in bounds and len(bounds) > 1:
         raise ProblemError(
-            "the matrix in [constraints] has equal beside upper or lower; drop one of them. For "
+            f"the matrix in [{name}] has equal beside upper or lower; drop one of them. For "
             "an equality in some rows only, give these the same lower and upper.",
             place=Place(field="equal"),
         )

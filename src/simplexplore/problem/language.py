@@ -6,11 +6,13 @@
     relation   := "<=" | ">=" | "=="
     sum        := product (("+" | "-") product)*
     product    := factor (("*" | "/") factor)*
-    factor     := ("+" | "-") factor | number | name | "(" sum ")"
+    factor     := ("+" | "-") factor | number | name | "(" sum ")" | "each" [group]
     name       := letters, digits and underscores, or anything between backticks
 
-A number may stand directly before a name or a parenthesis, as in ``4 a``. All arithmetic
-is exact; a coefficient becomes a float once, at the end.
+A number may stand directly before a name or a parenthesis, as in ``4 a``. ``each`` stands for
+one arm after the other, of a group or of all, and makes as many constraints; where an arm or a
+group has that name, it is that. All arithmetic is exact; a coefficient becomes a float once, at
+the end.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import numpy as np
 
 from simplexplore.errors import ConstraintError
 
-from .constraint import Constraint
+from .constraint import EACH, Constraint, row_name
 from .rational import rational
 from .spelling import (
     PLAIN_NAME,
@@ -85,6 +87,15 @@ _LONGEST_NUMBER = 5_000
 # half of them, so that only sums and products without end meet this.
 _MOST_BITS = 5_000
 
+# Coefficients of all constraints, zeros and those of groups included.
+MOST_COEFFICIENTS = 10_000_000
+
+# What one entry of a table is called.
+NOUNS = {"constraints": "constraint", "exploration": "exploration limit"}
+
+# Where a form keeps the coefficient of `each`.
+_EACH = -1
+
 # Tokens and coefficients that all constraints of a problem touch: some seconds. A weighted sum of
 # all arms that a problem may have just fits.
 _MOST_STEPS = 1_000_000
@@ -115,30 +126,42 @@ def parse_constraint(
     Raises
     ------
     ConstraintError
-        If the text cannot be read; the message points at the offending place.
+        If the text cannot be read, or stands for several constraints (`Operands.parse` reads
+        those); the message points at the offending place.
 
     Examples
     --------
     >>> parse_constraint("0.1 <= front <= 1/2", "f", ["a", "b", "c"], {"front": ["a", "b"]})
     Constraint(name='f', coefficients=array([1., 1., 0.]), lower=0.1, upper=0.5)
     """
-    return Operands(arms, groups).parse(text, name)
+    rows = Operands(arms, groups).parse(text, name)
+    if len(rows) > 1:
+        raise ConstraintError(
+            f"constraint {name!r}: '{EACH}' makes {len(rows)} constraints of it; only one is "
+            f"wanted here.\n{pointed(text, 0, len(text))}"
+        )
+    return rows[0]
 
 
 class Operands:
     """What the constraints of a problem may name, and the steps that reading all of them takes."""
 
-    def __init__(self, arms: Sequence[str], groups: Mapping[str, Sequence[str]]) -> None:
-        self.arms, self.groups = arms, groups
+    def __init__(
+        self,
+        arms: Sequence[str],
+        groups: Mapping[str, Sequence[str]],
+        table: str = "constraints",
+    ) -> None:
+        self.arms, self.groups, self.noun = arms, groups, NOUNS[table]
         self.meaning = {arm: [i] for i, arm in enumerate(arms)}
         self.meaning |= {
             group: [self.meaning[arm][0] for arm in members] for group, members in groups.items()
         }
         self.entries = len(arms) + sum(map(len, groups.values()))
-        self.steps = 0
+        self.steps = self.rows = 0
 
-    def parse(self, text: str, name: str) -> Constraint:
-        """Read one constraint."""
+    def parse(self, text: str, name: str) -> list[Constraint]:
+        """Read one constraint, or one per arm where it says `each`."""
         return _Parser(text, name, self).read_constraint()
 
 
@@ -190,6 +213,7 @@ class _Parser:
         self.tokens = list(self.tokenize())
         self.position = 0
         self.depth = 0
+        self.each: list[int] | None = None  # the arms that `each` runs over
 
     @property
     def token(self) -> _Token:
@@ -273,7 +297,7 @@ class _Parser:
             start = end
         yield _Token("end", "", start, start)
 
-    def read_constraint(self) -> Constraint:
+    def read_constraint(self) -> list[Constraint]:
         sides, relations = [self.read_sum()], list[_Token]()
         while self.token.kind == "relation":
             relations.append(self.advance())
@@ -303,7 +327,7 @@ class _Parser:
             upper=None if relation == ">=" else bound,
         )
 
-    def between(self, sides: list[_Form], relations: list[_Token]) -> Constraint:
+    def between(self, sides: list[_Form], relations: list[_Token]) -> list[Constraint]:
         first, second = relations
         if first.text != second.text or first.text == "==":
             raise self.error(
@@ -325,20 +349,49 @@ class _Parser:
             )
         return self.build(middle, low.constant - middle.constant, high.constant - middle.constant)
 
-    def build(self, form: _Form, lower: Fraction | None, upper: Fraction | None) -> Constraint:
+    def build(
+        self, form: _Form, lower: Fraction | None, upper: Fraction | None
+    ) -> list[Constraint]:
         if not form.terms:
             raise self.error(f"it names no arm; the arms are {listed(self.arms)}.")
         if form.is_number():
             raise self.error("no arm is left in it: they cancel out; correct or drop it.")
+        each = form.terms.pop(_EACH, Fraction(0))
         coefficients = np.zeros(len(self.arms))
         for i, x in form.terms.items():
-            coefficients[i] = self.rounded(x, f"the coefficient of {mentioned(self.arms[i])}")
-        return Constraint(
-            self.name,
-            coefficients,
-            -math.inf if lower is None else self.rounded(lower, "a bound"),
-            math.inf if upper is None else self.rounded(upper, "a bound"),
-        )
+            coefficients[i] = self.coefficient(i, x)
+        low = -math.inf if lower is None else self.rounded(lower, "a bound")
+        high = math.inf if upper is None else self.rounded(upper, "a bound")
+        if not each or self.each is None:
+            return [Constraint(self.name, coefficients, low, high)]
+        self.reserve(len(self.each))
+        rows = []
+        for i in self.each:
+            row = coefficients.copy()
+            row[i] = self.coefficient(i, form.terms.get(i, 0) + each)
+            if row.any():
+                rows.append(Constraint(row_name(self.name, self.arms[i]), row, low, high))
+            elif not low <= 0 <= high:  # else it says nothing, as `each <= b` does of b
+                raise self.error(
+                    f"for {mentioned(self.arms[i])} all arms cancel out, and the rest does not "
+                    "hold; correct it."
+                )
+        if not rows:
+            raise self.error("no arm is left in it: they cancel out; correct or drop it.")
+        return rows
+
+    def reserve(self, rows: int) -> None:
+        """Count the constraints that `each` makes, and stop where they are too many."""
+        self.operands.rows += rows
+        if self.operands.rows * self.operands.entries > MOST_COEFFICIENTS:
+            raise self.error(
+                f"'{EACH}' makes {rows:,} constraints of it; all those of '{EACH}' have more than "
+                f"{MOST_COEFFICIENTS:,} coefficients, one per arm and member of a group. Use it "
+                "with a smaller group, or merge arms."
+            )
+
+    def coefficient(self, arm: int, exact: Fraction) -> float:
+        return self.rounded(exact, f"the coefficient of {mentioned(self.arms[arm])}")
 
     def rounded(self, exact: Fraction, what: str) -> float:
         try:
@@ -407,6 +460,8 @@ class _Parser:
             except ValueError as error:
                 raise self.error(f"{error}; rescale the constraint.", token) from None
             self.advance()
+        elif self.is_each(token):
+            form = self.read_each()
         elif token.kind == "name":
             if token.text not in self.meaning:
                 raise self.unknown(token)
@@ -417,6 +472,35 @@ class _Parser:
         else:
             raise self.no_operand()
         return form if start == token.start else form.scaled(sign, start, form.end)
+
+    def is_each(self, token: _Token) -> bool:
+        quoted_name = self.text[token.start : token.start + 1] == "`"
+        return token[:2] == ("name", EACH) and EACH not in self.meaning and not quoted_name
+
+    def read_each(self) -> _Form:
+        word = last = self.advance()
+        members = list(range(len(self.arms)))
+        if self.token.kind == "name":
+            if self.token.text not in self.meaning:
+                raise self.unknown(self.token)
+            last = self.advance()
+            if last.text not in self.groups:
+                raise self.error(
+                    f"{mentioned(last.text)} is an arm; after '{EACH}' goes a group, or nothing "
+                    "for all arms.",
+                    word,
+                    last,
+                )
+            members = self.meaning[last.text]
+        if self.each not in (None, members):
+            raise self.error(
+                f"'{EACH}' stands for one arm at a time, here of two different lists; write two "
+                "constraints.",
+                word,
+                last,
+            )
+        self.each = members
+        return _Form({_EACH: Fraction(1)}, Fraction(0), word.start, last.end)
 
     def read_parenthesis(self) -> _Form:
         opening = self.advance()
@@ -438,7 +522,7 @@ class _Parser:
         start = first.start if first else 0
         end = last.end if last else first.end if first else len(self.text)
         return ConstraintError(
-            f"constraint {self.name!r}: {message}\n{pointed(self.text, start, end)}"
+            f"{self.operands.noun} {self.name!r}: {message}\n{pointed(self.text, start, end)}"
         )
 
     def unexpected(self, place: _Token) -> ConstraintError:
@@ -530,7 +614,7 @@ class _Parser:
                 f"nothing stands before '{found.text}'; add an arm or a number.", found
             )
         return ConstraintError(
-            f"constraint {self.name!r} is empty; write for instance "
+            f"{self.operands.noun} {self.name!r} is empty; write for instance "
             f"'{quoted(self.arms[0])} <= 0.5'."
         )
 

@@ -58,7 +58,8 @@ def line_of(text: str, place: Place | None) -> int | None:
         return None if place is None else place.line
     lines, field = _lines_of_fields(text), place.field
     while field and field not in lines:
-        field = field.rpartition(".")[0]
+        # What `each` makes of the entry caps is called caps[a].
+        field = field[: max(field.rfind("."), field.rfind("["), 0)]
     return lines.get(field)
 
 

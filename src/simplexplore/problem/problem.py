@@ -18,10 +18,18 @@ import numpy.typing as npt
 
 from simplexplore.errors import MeansError, Place, ProblemError
 
-from .checks import check_arms, check_constraints, check_groups, check_number, check_vector
-from .constraint import Constraint, format_constraint
+from .checks import (
+    check_arms,
+    check_constraints,
+    check_costs,
+    check_groups,
+    check_number,
+    check_vector,
+)
+from .constraint import Constraint, format_constraints
 from .families import Family, Gaussian
 from .file import arguments, parameter_names, parse_toml, read_text, toml_text, write_text
+from .language import NOUNS
 from .places import about, line_of
 from .spelling import count, guess
 from .stop_when import StopWhen, check_stop_when
@@ -34,7 +42,9 @@ Constraints: TypeAlias = (
     Sequence[str | Constraint] | Mapping[str, str] | tuple[npt.ArrayLike, npt.ArrayLike]
 )
 
+# What binds the allocation of samples: nothing, the constraints, or limits of its own.
 SCENARIOS = ("end-of-time", "anytime")
+EXPLORATION = "exploration"
 
 # Floats hold arms / delta and its logarithm down to here, and nobody is this sure of anything.
 LEAST_DELTA = 1e-300
@@ -52,15 +62,17 @@ class Problem:
     arms : sequence of str, or int
         Names of the arms, or how many there are; then they are called a1, a2, ...
     constraints : sequence, mapping or pair
-        Texts such as ``"4*a - e <= 1"`` (named c1, c2, ... by their place) or
+        Texts such as ``"4*a - e <= 1"`` or ``"each <= 0.4"`` (named c1, c2, ... by their
+        place; what `each` makes of one for arm a is c1[a]) or
         `Constraint` objects; a mapping from names to texts; or a tuple ``(B, c)`` for
         ``B @ policy <= c`` (named row1, row2, ...). That shares are nonnegative and sum
         to one goes without saying.
     rewards : Family, optional
         Gaussian with standard deviation 1 unless given.
-    scenario : {"end-of-time", "anytime"}
+    scenario : {"end-of-time", "anytime", "exploration"}, optional
         Whether only the final recommendation must satisfy the constraints, or the
-        allocation of samples as well.
+        allocation of samples as well, or whether that has limits of its own. The default is
+        "exploration" where such limits are given, else "end-of-time".
     delta : float
         Greatest probability of a wrong recommendation, strictly between 0 and 1.
     groups : mapping of str to sequence of str, optional
@@ -73,11 +85,18 @@ class Problem:
     stop_when : StopWhen or mapping, optional
         What ends an exploration before the best policy is known: ``{"regret": 0.05}``, once no
         policy earns 0.05 more than the answer.
+    exploration : sequence, mapping or pair
+        Limits on the shares of samples in the scenario "exploration", given like
+        `constraints` and independent of them.
+    costs : mapping of str to float, or array_like, shape (K,), optional
+        What one pull of each arm costs; 1 where none is given.
 
     Attributes
     ----------
     size : int
         Number of arms, K.
+    scenarios : tuple of str
+        The scenarios that the problem has: "exploration" needs limits.
     names : tuple of str
         Names of the constraints.
     matrix : ndarray, shape (m, K)
@@ -103,6 +122,8 @@ class Problem:
     means: Array | None
     epsilon: float
     stop_when: StopWhen | None
+    exploration: tuple[Constraint, ...]
+    costs: Array
     names: tuple[str, ...]
     matrix: Array
     lower: Array
@@ -113,12 +134,14 @@ class Problem:
         arms: Sequence[str] | int,
         constraints: Constraints = (),
         rewards: Family | None = None,
-        scenario: str = "end-of-time",
+        scenario: str | None = None,
         delta: float = 0.1,
         groups: Mapping[str, Sequence[str]] | None = None,
         means: npt.ArrayLike | None = None,
         epsilon: float = 0.0,
         stop_when: StopWhen | Mapping[str, float] | None = None,
+        exploration: Constraints = (),
+        costs: Mapping[str, float] | npt.ArrayLike | None = None,
     ) -> None:
         with about("arms"):
             checked_arms = check_arms(arms)
@@ -126,6 +149,8 @@ class Problem:
             checked_groups = check_groups({} if groups is None else groups, checked_arms)
         with about("constraints"):
             rows = check_constraints(constraints, checked_arms, checked_groups)
+        with about(EXPLORATION):
+            limits = check_constraints(exploration, checked_arms, checked_groups, EXPLORATION)
 
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
@@ -133,6 +158,7 @@ class Problem:
         put("arms", checked_arms)
         put("groups", MappingProxyType(checked_groups))
         put("constraints", rows)
+        put("exploration", limits)
         put("names", tuple(row.name for row in rows))
         put("matrix", _frozen(np.reshape([row.coefficients for row in rows], (-1, self.size))))
         put("lower", _frozen(np.array([row.lower for row in rows], dtype=float)))
@@ -140,12 +166,14 @@ class Problem:
         with about("rewards"):
             put("rewards", _check_rewards(Gaussian() if rewards is None else rewards, self.size))
         with about("scenario"):
-            put("scenario", _check_scenario(scenario))
+            put("scenario", _check_scenario(scenario, bool(limits)))
         with about("delta"):
             put("delta", _check_delta(delta))
         put("means", None if means is None else self.check_means(means))
         with about("epsilon"):
             put("epsilon", _check_epsilon(epsilon))
+        with about("costs"):
+            put("costs", _frozen(check_costs(costs, checked_arms, checked_groups)))
         with about("stop_when"):
             put("stop_when", check_stop_when(stop_when))
             if self.epsilon and self.stop_when:
@@ -164,6 +192,16 @@ class Problem:
         """How much less than the best an answer may earn: epsilon, or the regret of stop_when."""
         return self.stop_when.regret if self.stop_when else self.epsilon
 
+    @property
+    def has_costs(self) -> bool:
+        """Whether pulls cost anything but 1."""
+        return bool((self.costs != 1).any())
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """Scenarios that the problem has."""
+        return (*SCENARIOS, EXPLORATION) if self.exploration else SCENARIOS
+
     def _content(self) -> dict[str, Any]:
         """Return the arguments that make this problem again."""
         return {
@@ -176,6 +214,8 @@ class Problem:
             "means": None if self.means is None else tuple(self.means.tolist()),
             "epsilon": self.epsilon,
             "stop_when": self.stop_when,
+            "exploration": self.exploration,
+            "costs": tuple(self.costs.tolist()) if self.has_costs else None,
         }
 
     def __eq__(self, other: object) -> bool:
@@ -191,8 +231,11 @@ class Problem:
         return Problem, tuple(self._content().values())
 
     def __repr__(self) -> str:
+        limits = len(self.exploration)
         return (
             f"<Problem: {count(self.size, 'arm')}, {count(len(self.names), 'constraint')}, "
+            f"{f'{count(limits, NOUNS[EXPLORATION])}, ' if limits else ''}"
+            f"{f'costs {self.costs.min():g} to {self.costs.max():g}, ' if self.has_costs else ''}"
             f"{self.rewards.name} rewards, {self.scenario}, delta {self.delta:g}"
             f"{f', epsilon {self.epsilon:g}' if self.epsilon else ''}"
             f"{f', stops at {self.stop_when}' if self.stop_when else ''}>"
@@ -304,8 +347,12 @@ class Problem:
         tables: dict[str, Mapping[str, object]] = {
             "rewards": {"family": self.rewards.name} | parameters,
             "groups": self.groups,
-            "constraints": {
-                row.name: format_constraint(row, self.arms, self.groups) for row in self.constraints
+            "constraints": format_constraints(self.constraints, self.arms, self.groups),
+            "exploration": format_constraints(self.exploration, self.arms, self.groups),
+            "costs": {
+                arm: cost
+                for arm, cost in zip(self.arms, self.costs.tolist(), strict=True)
+                if cost != 1
             },
         }
         return toml_text(top, tables)
@@ -326,10 +373,19 @@ def _check_rewards(rewards: object, size: int) -> Family:
     return rewards
 
 
-def _check_scenario(scenario: object) -> str:
-    if not isinstance(scenario, str) or scenario not in SCENARIOS:
+def _check_scenario(scenario: object, has_limits: bool) -> str:
+    if scenario is None:
+        return EXPLORATION if has_limits else SCENARIOS[0]
+    known = (*SCENARIOS, EXPLORATION)
+    if not isinstance(scenario, str) or scenario not in known:
         raise ProblemError(
-            f"unknown scenario {reprlib.repr(scenario)}{guess(str(scenario), SCENARIOS)}"
+            f"unknown scenario {reprlib.repr(scenario)}{guess(str(scenario), known)}"
+        )
+    if scenario == EXPLORATION and not has_limits:
+        raise ProblemError(
+            f"the scenario {EXPLORATION!r} has no limits; write them below a line "
+            f'[{EXPLORATION}], such as fair = "each >= 0.02", or choose '
+            f"{SCENARIOS[0]!r} or {SCENARIOS[1]!r}."
         )
     return str(scenario)
 

@@ -15,10 +15,12 @@ from . import ternary
 from .bound_text import (
     hardest_first,
     headline,
+    limits_used,
     move,
     notes,
     prominent_arms,
     recommended,
+    spending,
     times_alone,
     title,
     uses,
@@ -27,6 +29,7 @@ from .numbers import number, share
 from .page import (
     BLUE,
     DIM,
+    GREEN,
     GREY,
     GUTTER,
     HEADING,
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-SCENARIO_COLOUR = {"end-of-time": BLUE, "anytime": ORANGE}
+SCENARIO_COLOUR = {"end-of-time": BLUE, "anytime": ORANGE, "exploration": GREEN}
 
 # Rows beyond these are counted in words.
 MAX_ARMS, MAX_EDGES, MAX_CONSTRAINTS = 16, 12, 8
@@ -88,22 +91,26 @@ def plot_bound(bound: Bound, path: str | os.PathLike[str]) -> None:
 def bound_figure(bound: Bound) -> Figure:
     """Draw a bound as a matplotlib figure, for use in a notebook or a report.
 
-    Axes carry labels: ``policy``, ``end-of-time``, ``anytime``, ``constraints``, ``edges``
-    and, with three arms, ``simplex`` and ``cone``.
+    Axes carry labels: ``policy``, ``end-of-time``, ``anytime``, ``constraints``, ``edges``,
+    with limits on it ``exploration`` and ``limits``, and with three arms ``simplex`` and ``cone``.
     """
     arms = bound.problem.arms
     shown = prominent_arms(bound, MAX_ARMS)
-    constraints = uses(bound, MAX_CONSTRAINTS)
+    constraints, limits = uses(bound, MAX_CONSTRAINTS), limits_used(bound, MAX_CONSTRAINTS)
+    columns = 1 + len(bound.scenarios)
 
     # Measure first, then draw.
     page = Page()
     longest_name = max(page.width_of(arms[a], TEXT, "bold") for a in shown)
     names_width = min(longest_name + 0.15, NAME_WIDTH)
-    arms_width = max(names_width + 3 * COLUMN_WIDTH, SIDE_WIDTH)
+    arms_width = max(names_width + columns * COLUMN_WIDTH, SIDE_WIDTH)
     with_triangle = len(arms) == 3
     edges = _edge_rows(page, bound, arms_width if with_triangle else SIDE_WIDTH)
     arms_height = 2 * HEADING + ARM_ROW * len(shown)
     stack = arms_height + GUTTER + HEADING + (LINE + BAR) * len(constraints)
+    before_limits = stack + GUTTER
+    if limits:
+        stack = before_limits + HEADING + (LINE + BAR) * len(limits)
     edges_height = HEADING + sum(row.height for row in edges)
     if with_triangle:
         body_width = ternary.WIDTH + GUTTER + arms_width
@@ -111,7 +118,7 @@ def bound_figure(bound: Bound) -> Figure:
     else:
         body_width = arms_width + GUTTER + SIDE_WIDTH
         body_height = max(stack, edges_height)
-    remarks = _left_out(bound, len(shown), len(edges), len(constraints))
+    remarks = _left_out(bound, len(shown), len(edges), len(constraints), len(limits))
     remarks += [note.text for note in notes(bound)]
     remark_lines = [line for remark in remarks for line in page.wrap(remark, SMALL, body_width)]
     top = MARGIN + HEADER
@@ -125,7 +132,21 @@ def bound_figure(bound: Bound) -> Figure:
         ternary.draw_triangle(page, bound, left, top)
         left += ternary.WIDTH + GUTTER
     _draw_arms(page, bound, shown, left, top, names_width)
-    _draw_constraints(page, constraints, left, top + arms_height + GUTTER, arms_width)
+    note = "dot: what the best mix uses; dark: allowed; filled dot: no slack"
+    if not constraints:
+        note = "none: every mix is allowed"
+    below_arms = top + arms_height + GUTTER
+    page.heading(left, below_arms, "Constraints and their slack", note, arms_width)
+    _draw_limits(page, constraints, left, below_arms, arms_width, "constraints")
+    if limits:
+        page.heading(
+            left,
+            top + before_limits,
+            "Limits on exploration and their slack",
+            "dot: what the best allocation uses; dark: allowed; filled dot: no slack",
+            arms_width,
+        )
+        _draw_limits(page, limits, left, top + before_limits, arms_width, "limits")
     if with_triangle:
         _draw_edges(page, bound, edges, left, top + stack + GUTTER, arms_width)
     else:
@@ -144,12 +165,13 @@ def _fitting_title(page: Page, bound: Bound, width: float) -> str:
     return page.fit(words, 14, width, "bold")
 
 
-def _left_out(bound: Bound, arms: int, edges: int, constraints: int) -> list[str]:
+def _left_out(bound: Bound, arms: int, edges: int, constraints: int, limits: int) -> list[str]:
     """What the picture does not show."""
     counts = [
         (len(bound.problem.arms) - arms, "arm", "arms"),
         (len(bound.edges) - edges, "easier comparison", "easier comparisons"),
         (len(bound.problem.names) - constraints, "constraint", "constraints"),
+        (limits and len(bound.problem.exploration) - limits, "limit", "limits on exploration"),
     ]
     parts = [f"{n} {one if n == 1 else many}" for n, one, many in counts if n > 0]
     return [f"Not shown: {', '.join(parts)}."] if parts else []
@@ -158,13 +180,14 @@ def _left_out(bound: Bound, arms: int, edges: int, constraints: int) -> list[str
 def _draw_arms(
     page: Page, bound: Bound, shown: list[int], left: float, top: float, names_width: float
 ) -> None:
-    """One row per arm, one column each for the policy and the two allocations."""
+    """One row per arm, one column each for the policy and the allocations."""
+    line = "; line: of the cost" if bound.problem.has_costs else ""
     page.heading(
         left,
         top,
         "The best mix, and where samples should go",
-        "shares of use and of samples; bold: used by the best mix",
-        names_width + 3 * COLUMN_WIDTH,
+        f"shares of use and of samples{line}; bold: used by the best mix",
+        names_width + (1 + len(bound.scenarios)) * COLUMN_WIDTH,
     )
     columns: list[tuple[str, str, Array | None, str]] = [
         ("policy", f"earns {number(bound.value)}", bound.policy, INK)
@@ -172,7 +195,9 @@ def _draw_arms(
     for name, scenario in bound.scenarios.items():
         note = _samples_needed(scenario)
         columns.append((name, note, recommended(scenario), SCENARIO_COLOUR[name]))
-    longest = max(float(values.max()) for _, _, values, _ in columns if values is not None)
+    spent = {name: spending(scenario) for name, scenario in bound.scenarios.items()}
+    drawn = [*(values for _, _, values, _ in columns), *spent.values()]
+    longest = max(float(values.max()) for values in drawn if values is not None)
     # Room for the number at the end of the longest bar.
     reach = longest * COLUMN_WIDTH / (COLUMN_WIDTH - 0.6)
     top += HEADING
@@ -193,9 +218,13 @@ def _draw_arms(
             continue
         heights = np.arange(rows) + 0.5
         axes.barh(heights, values[shown], height=0.66, color=colour)
-        for y, value in zip(heights, values[shown], strict=True):
+        ends = values[shown]
+        if (money := spent.get(label)) is not None:
+            axes.vlines(money[shown], heights - 0.42, heights + 0.42, color=INK, linewidth=1.3)
+            ends = np.maximum(ends, money[shown])
+        for y, value, end in zip(heights, values[shown], ends, strict=True):
             axes.text(
-                value + 0.03 * reach,
+                end + 0.03 * reach,
                 y,
                 share(float(value)),
                 size=SMALL,
@@ -205,25 +234,25 @@ def _draw_arms(
 
 
 def _samples_needed(scenario: ScenarioBound) -> str:
+    if scenario.unknowable:
+        return "cannot be known"
     if np.isinf(scenario.characteristic_time):
         return "a tie: never enough"
     if scenario.characteristic_time == 0:
         return "no samples needed"
     needed = f"at least {number(scenario.lower_bound)}"
-    return f"{needed} samples" if scenario.lower_bound < 1e7 else needed  # digits go before words
+    if scenario.lower_bound >= 1e7:  # digits go before words
+        return needed
+    return f"{needed} samples" if scenario.spend is None else f"{needed} in cost"
 
 
-def _draw_constraints(
-    page: Page, constraints: list[Use], left: float, top: float, width: float
+def _draw_limits(
+    page: Page, limits: list[Use], left: float, top: float, width: float, label: str
 ) -> None:
-    """Each constraint's use on the scale of what all policies could use."""
-    note = "dot: what the best mix uses; dark: allowed; filled dot: no slack"
-    if not constraints:
-        note = "none: every mix is allowed"
-    page.heading(left, top, "Constraints and their slack", note, width)
-    axes = _rows_axes(page, left, top, width, (LINE + BAR) * len(constraints), "constraints")
+    """Each limit's use on the scale of what all policies could use, below a heading."""
+    axes = _rows_axes(page, left, top, width, (LINE + BAR) * len(limits), label)
     axes.set_xlim(0, 1)
-    for i, use in enumerate(constraints):
+    for i, use in enumerate(limits):
         y = (LINE + BAR) * i
         words = f"{use.name}: {number(use.amount)}, {use.limit}"
         value = "tight" if use.active else f"slack {number(use.slack)}"
@@ -286,9 +315,10 @@ def _draw_edges(
     page: Page, bound: Bound, rows: list[_EdgeRow], left: float, top: float, width: float
 ) -> None:
     """Draw how hard each neighbouring policy is to rule out by itself."""
-    note = "samples each would take alone; pale: settled along the way"
+    what = "cost" if bound.problem.has_costs else "samples"
+    note = f"{what} each would take alone; pale: settled along the way"
     if bound.problem.epsilon:
-        note = "for the best mix itself (epsilon 0): samples each would take alone"
+        note = f"for the best mix itself (epsilon 0): {what} each would take alone"
     if not rows:
         note = "none: only one mix is allowed"
     page.heading(left, top, "Which comparisons are hard", note, width)

@@ -17,6 +17,7 @@ from simplexplore.bound.information import Information, binary_kl
 from simplexplore.bound.result import RelaxedBound
 from simplexplore.exploration.excess import excess_bound, limits_in_words
 from simplexplore.exploration.expected_samples import expected_samples
+from simplexplore.problem.problem import EXPLORATION, SCENARIOS
 from simplexplore.problem.spelling import policy_in_words
 
 from .numbers import number, shorten
@@ -24,9 +25,18 @@ from .numbers import number, shorten
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simplexplore.bound.result import Bound, Edge, ScenarioBound, Unconstrained
+    from simplexplore.bound.result import (
+        Bound,
+        Edge,
+        ScenarioBound,
+        Unconstrained,
+        Unsampled,
+    )
 
 Array = npt.NDArray[np.float64]
+
+# A limit on exploration with less room than this, in units of its largest coefficient, binds.
+BINDING = 1e-6
 
 # More arms than this on one side of a move are counted, not named.
 MAX_NAMED = 3
@@ -61,7 +71,7 @@ def move(edge: Edge, arms: Sequence[str], name_width: int = 80) -> tuple[str, st
 
 
 def times_alone(bound: Bound) -> Array:
-    """Characteristic time of each edge if it were the only one to rule out.
+    """Characteristic time of each edge, in units of cost, if it were the only one to rule out.
 
     This is how hard a comparison is by itself, end-of-time; infinite for a tie.
     """
@@ -70,7 +80,10 @@ def times_alone(bound: Bound) -> Array:
     apart = gaps > 0
     if apart.any():
         edges = bound._edges.only(apart)
-        information = Information(edges, gaps[apart], bound.means, bound.problem.rewards)
+        problem = bound.problem
+        information = Information(
+            edges, gaps[apart], bound.means, problem.rewards, costs=problem.costs
+        )
         times[apart] = information.edge_times()
     return times
 
@@ -84,6 +97,11 @@ def hardest_first(times: Array) -> list[int]:
 def recommended(scenario: ScenarioBound | Unconstrained) -> Array | None:
     """Return where samples should go, if any number of them is of use."""
     return scenario.allocation if 0 < scenario.characteristic_time < math.inf else None
+
+
+def spending(scenario: ScenarioBound) -> Array | None:
+    """Return where money should go, if any of it is of use and pulls differ in cost from 1."""
+    return None if recommended(scenario) is None else scenario.spend
 
 
 def prominent_arms(bound: Bound, limit: int) -> list[int]:
@@ -140,6 +158,22 @@ class Use:
         return f"{number(self.lower)} to {number(self.upper)}"
 
 
+def limits_used(bound: Bound, limit: int) -> list[Use]:
+    """Say how much of each limit on exploration its best allocation uses, like `uses`."""
+    scenario = bound.scenarios.get(EXPLORATION)
+    w = None if scenario is None else recommended(scenario)
+    if w is None:
+        return []
+    every = []
+    for row in bound.problem.exploration:
+        amount = float(row.coefficients @ w)
+        room = min(amount - row.lower, row.upper - amount)
+        reach = float(row.coefficients.min()), float(row.coefficients.max())
+        binds = room <= BINDING * float(np.abs(row.coefficients).max())
+        every.append(Use(row.name, amount, row.lower, row.upper, reach, binds))
+    return _tightest(every, limit)
+
+
 def uses(bound: Bound, limit: int) -> list[Use]:
     """Say how much of each constraint the policy uses; if there are too many, of the tightest."""
     problem = bound.problem
@@ -156,7 +190,16 @@ def uses(bound: Bound, limit: int) -> list[Use]:
             problem.names, problem.matrix, problem.lower, problem.upper, strict=True
         )
     ]
+    return _tightest(every, limit)
+
+
+def _tightest(every: list[Use], limit: int) -> list[Use]:
     return every if len(every) <= limit else sorted(every, key=lambda use: use.slack)[:limit]
+
+
+def effort(bound: Bound, amount: float) -> str:
+    """Write a number of samples, or with costs what they cost."""
+    return f"a cost of {number(amount)}" if bound.problem.has_costs else f"{number(amount)} samples"
 
 
 def title(bound: Bound, limit: int = 6) -> str:
@@ -169,6 +212,12 @@ def title(bound: Bound, limit: int = 6) -> str:
 
 def headline(bound: Bound) -> str:
     """Say in one sentence what it takes to find the best mix, or one that is good enough."""
+    own = bound.scenarios[bound.problem.scenario]
+    if own.unknowable:
+        what = "can find it"
+        if isinstance(own, RelaxedBound) and own.least_time == 0:
+            what = "settles any answer that was tried"
+        return f"No number of samples {what}: {_without_samples(own.unknowable)}."
     if bound.problem.epsilon and bound.edges:
         return _relaxed_headline(bound)
     if bound.ties:
@@ -178,10 +227,20 @@ def headline(bound: Bound) -> str:
     confidence = f"{1 - bound.delta:.10g}"
     if bound.samples == 0:
         return f"A confidence of {confidence} asks for nothing: the bound is 0 samples."
+    pays_for = f": {number(bound.samples)} samples" if bound.problem.has_costs else ""
     return (
-        f"At least {number(bound.samples)} samples on average to find it with confidence "
-        f"{confidence} ({bound.problem.scenario})."
+        f"At least {effort(bound, bound.cost)} on average to find it with confidence "
+        f"{confidence} ({bound.problem.scenario}){pays_for}."
     )
+
+
+def _without_samples(arms: Sequence[Unsampled]) -> str:
+    """Say which arms matter and get no samples, and because of which limits."""
+    named = arms[:MAX_NAMED]
+    parts = [f"none for {x.arm} ({_listed(x.limits, 3)})" for x in named]
+    if len(arms) > MAX_NAMED:
+        parts.append(f"{len(arms) - MAX_NAMED} more")
+    return f"the limits on exploration leave {', '.join(parts)}"
 
 
 def _relaxed_headline(bound: Bound) -> str:
@@ -190,9 +249,9 @@ def _relaxed_headline(bound: Bound) -> str:
     good_enough = f"a mix within {number(bound.problem.epsilon)} of it"
     if own.characteristic_time == 0:
         return f"Any means leave {policy_in_words(own.answer, bound.problem.arms)} good enough."
-    samples = number(own.characteristic_time * binary_kl(bound.delta))
+    about = effort(bound, own.characteristic_time * binary_kl(bound.delta))
     return (
-        f"About {samples} samples to find {good_enough} with confidence {1 - bound.delta:.10g} "
+        f"About {about} to find {good_enough} with confidence {1 - bound.delta:.10g} "
         f"({bound.problem.scenario}), at least {number(own.lower_bound)}."
     )
 
@@ -223,6 +282,8 @@ NoteKind = Literal[
     "degenerate",
     "redundant",
     "forced to zero",
+    "exploration",
+    "no estimate",
     "no constraints",
 ]
 
@@ -239,7 +300,7 @@ def notes(bound: Bound) -> list[Note]:
     """What else a reader should know."""
     arms = bound.problem.arms
     remarks = []
-    if (own := relaxed(bound)) is not None:
+    if (own := relaxed(bound)) is not None and not own.unknowable:
         rivals = "; ".join(policy_in_words(policy, arms) for policy in own.rivals[:4])
         words = (
             f"Quickest to be sure of within {number(bound.problem.epsilon)}: "
@@ -249,6 +310,8 @@ def notes(bound: Bound) -> list[Note]:
         if own.answer_kind == "mix":
             time = own.vertex_characteristic_time / own.characteristic_time
             words = f"The best vertex of the feasible set takes {time:.3g} times as long."
+            if math.isinf(time):
+                words = "No samples within the limits settle any vertex of the feasible set."
             remarks.append(Note("mix", words))
     if bound.problem.stop_when and bound.edges:
         words = (
@@ -264,9 +327,10 @@ def notes(bound: Bound) -> list[Note]:
         tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
         more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""
         remarks.append(Note("ties", f"As good as the policy shown: {tied}{more}."))
-    loose = [name for name, scenario in bound.scenarios.items() if not scenario.unique]
+    loose = [name for name, x in bound.scenarios.items() if not (x.unique or x.unknowable)]
     if loose and not bound.ties and bound.edges:
-        words = f"Other allocations need as few samples ({' and '.join(loose)}); one is shown."
+        least = "cost as little" if bound.problem.has_costs else "need as few samples"
+        words = f"Other allocations {least} ({' and '.join(loose)}); one is shown."
         remarks.append(Note("other allocations", words))
     if bound.degenerate:
         words = "More constraints meet at the policy than are needed to fix it (degenerate)."
@@ -277,12 +341,43 @@ def notes(bound: Bound) -> list[Note]:
     if bound.forced_to_zero:
         words = f"The constraints leave no use for: {_listed(bound.forced_to_zero)}."
         remarks.append(Note("forced to zero", words))
+    remarks += _of_exploration(bound)
+    if bound.problem.has_costs and not bound.problem.epsilon and 0 < bound.cost < math.inf:
+        words = "What a run would cost is not estimated: the number above is what none can beat."
+        remarks.append(Note("no estimate", words))
     free = bound.unconstrained
     if len(arms) > 1:
-        best = f"the best arm is {free.arm}, at least {number(free.lower_bound)} samples to find it"
+        least = effort(bound, free.lower_bound)
+        best = f"the best arm is {free.arm}, at least {least} to find it"
         if math.isinf(free.characteristic_time):
             best = "several arms tie for the best"
         remarks.append(Note("no constraints", f"Without constraints: {best}."))
+    return remarks
+
+
+def _of_exploration(bound: Bound) -> list[Note]:
+    """What limits on exploration cost, and that nothing is known of runs within them."""
+    limited = bound.scenarios.get(EXPLORATION)
+    if limited is None or bound.ties or not bound.edges:
+        return []
+    is_own = bound.problem.scenario == EXPLORATION
+    if limited.unknowable:
+        why = _without_samples(limited.unknowable)
+        words = f"In the scenario exploration no samples find it: {why}."
+        return [] if is_own else [Note("exploration", words)]
+    least = bound.scenarios[SCENARIOS[0]].characteristic_time
+    times = limited.characteristic_time / least if least > 0 else 1.0
+    more = 100 * (times - 1)
+    how_much = f"{more:.0f}% more than" if more >= 10 else f"{more:.2g}% more than"
+    if times >= 2:
+        how_much = f"{times:.3g} times as much as"
+    words = f"The limits on exploration cost {how_much} exploring freely."
+    if times < 1.00005:
+        words = "The limits on exploration cost nothing: exploring freely takes as long."
+    remarks = [Note("exploration", words)]
+    if is_own and not bound.problem.epsilon and not bound.problem.has_costs:
+        words = "How many samples a run takes is not estimated within limits on exploration."
+        remarks.append(Note("no estimate", words))
     return remarks
 
 

@@ -59,7 +59,9 @@ def reproduce(
         numbers: dict[str, Any] = {}
         if part.compute is not None:
             tell(part.name, 0, 0)
-            numbers = cells.numbers(part.name, part.settings, partial(part.compute, count))
+            own = part.runs(runs)
+            make = partial(part.compute, count, **own)
+            numbers = cells.numbers(part.name, {**part.settings, **own}, make)
         chapters.append(chapter(part, Evidence(results, numbers)))
     tell("report", 0, 0)
     return write_report(chapters, folder, runs)
@@ -70,7 +72,8 @@ def _has(cells: Cells, job: Job, runs: int | None) -> bool:
 
 
 def _is_finished(part: Part, cells: Cells, runs: int | None) -> bool:
-    whole = part.compute is None or cells.has(part.name, part.settings)
+    own = {**part.settings, **part.runs(runs)}
+    whole = part.compute is None or cells.has(part.name, own)
     return whole and all(_has(cells, job, runs) for job in part.jobs)
 
 

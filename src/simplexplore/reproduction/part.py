@@ -131,9 +131,13 @@ class Part:
     jobs : tuple of Job
         Simulations it needs.
     compute : function
-        Other numbers it needs, given the number of workers; None if there are none.
+        Other numbers it needs, given the number of workers and, where it has `own_runs`, that of
+        runs; None if there are none.
+    own_runs : int
+        Runs of each simulation in `compute` unless another number is asked for; 0: it has none,
+        or always as many.
     settings : mapping
-        What those numbers depend on.
+        What those numbers depend on, runs apart.
     figures : function
         What to draw.
     tables, findings : function
@@ -147,9 +151,14 @@ class Part:
     source: str
     note: str = ""
     jobs: tuple[Job, ...] = ()
-    compute: Callable[[int], dict[str, Any]] | None = None
+    compute: Callable[..., dict[str, Any]] | None = None
+    own_runs: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     figures: Callable[[Evidence], list[Drawing]] = _nothing
     tables: Callable[[Evidence], list[Table]] = _nothing
     findings: Callable[[Evidence], list[Finding]] = _nothing
     measured: bool = False
+
+    def runs(self, wanted: int | None) -> dict[str, int]:
+        """Runs of each simulation in `compute`, if that can be asked for."""
+        return {"runs": wanted or self.own_runs} if self.own_runs else {}

@@ -13,6 +13,7 @@ from .good_enough import good_enough
 from .hardness import hardness
 from .meal import curve, people
 from .part import Part
+from .promises import promises
 from .simulations import (
     SAMPLERS,
     WITH_PTNS,
@@ -129,6 +130,7 @@ PARTS: dict[str, Part] = {
             for name, title in _APPENDIX
         ),
         good_enough(),
+        promises(),
         speed(),
         films(),
         statements(),

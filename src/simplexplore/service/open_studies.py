@@ -60,7 +60,7 @@ class OpenStudies:
         """Find something out about a study, by a function that can be pickled."""
         study = await self._study(token, (name, True))
         if _is_large(study):
-            return await self._apart(token, name, work)
+            return await self._apart(token, name, work, writing=False)
         return await self._threads.run(token, lambda: work(study))
 
     async def write(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
@@ -72,11 +72,13 @@ class OpenStudies:
             self._writing = {k: queue for k, queue in self._writing.items() if not queue.is_empty}
         # One at a time: processes that write to the same study get in each other's way.
         async with self._writing.setdefault(name, FairQueue(1, 1)).turn(token):
-            return await self._apart(token, name, work)
+            return await self._apart(token, name, work, writing=True)
 
-    async def _apart(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
+    async def _apart(
+        self, token: str, name: str, work: Callable[[Study], Result], *, writing: bool
+    ) -> Result:
         return await self._processes.run(
-            token, heavy_work.on_study, self.where, name, work, quick=True
+            token, heavy_work.on_study, self.where, name, work, quick=True, writing=writing
         )
 
     async def _study(self, token: str, key: tuple[str, bool]) -> Study:

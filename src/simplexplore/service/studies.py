@@ -8,15 +8,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from simplexplore.errors import TooLargeError
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.pulls import Reward
-from simplexplore.study.registry import summaries
+from simplexplore.study.registry import is_taken, summaries
 from simplexplore.study.study import Study
 
 from . import heavy_work, models
 from .access import CheckedRoute
 from .dependencies import Admin, After, Key, Name, Processes, Reader, Runner, Studies, Threads
 from .responses import JsonResponse
+from .worker_processes import outcome_unknown
 
 router = APIRouter(prefix="/v1/studies", route_class=CheckedRoute)
 
@@ -56,13 +58,23 @@ async def list_studies(
 
 @router.post("", status_code=201)
 async def create(
-    processes: Processes, studies: Studies, body: models.NewStudy, token: Runner, key: Key
+    processes: Processes,
+    threads: Threads,
+    studies: Studies,
+    body: models.NewStudy,
+    token: Runner,
+    key: Key,
 ) -> Response:
     """Start a study."""
     settings = body.model_dump(exclude={"name", "problem"})
-    about = await processes.run(
-        token.id, heavy_work.create, studies.where, body.name, body.problem, settings, key
-    )
+    try:
+        about = await processes.run(
+            token.id, heavy_work.create, studies.where, body.name, body.problem, settings, key
+        )
+    except TooLargeError as error:  # perhaps it was ended a moment too late
+        if await threads.run(token.id, lambda: is_taken(studies.store, body.name)):
+            raise outcome_unknown(f"{error} But there is a study {body.name!r} now.") from None
+        raise
     return JsonResponse(about, 201)
 
 

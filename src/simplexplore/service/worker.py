@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from simplexplore.errors import SimplexploreError, TooLargeError
+from simplexplore.errors import SimplexploreError
 
 from . import heavy_work  # so that everything is loaded when work comes
 from .refusals import document_of
@@ -70,8 +70,7 @@ def _outcome(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[str,
     except SimplexploreError as error:
         return "refused", document_of(error)
     except MemoryError:
-        words = f"this needs more than {MEMORY / 2**30:g} GiB of memory; make it smaller."
-        return "refused", document_of(TooLargeError(words))
+        return "no memory", f"this needs more than {MEMORY / 2**30:g} GiB of memory"
     except Exception:
         return "failed", traceback.format_exc()
 

@@ -55,11 +55,17 @@ class WorkerProcesses:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def run(
-        self, token: str, work: Callable[..., Result], *arguments: Any, quick: bool = False
+        self,
+        token: str,
+        work: Callable[..., Result],
+        *arguments: Any,
+        quick: bool = False,
+        writing: bool = False,
     ) -> Result:
         """Call a function of a module with plain data, in another process.
 
-        Whatever happens, it does not go on after this has returned.
+        Whatever happens, it does not go on after this has returned. Work that is `writing` may
+        have been recorded when it is ended: the answer is then to send it again.
         """
         async with self._queue.turn(token, extra=int(quick)):
             job = _Job(work, arguments)
@@ -68,17 +74,22 @@ class WorkerProcesses:
             try:
                 kind, result = await asyncio.wait_for(asyncio.shield(task), DEADLINE)
             except TimeoutError:
+                job.end()
+                await asyncio.wait((task,))
+                ended = f"this takes more than {DEADLINE:g} s, so the service ended it."
+                if writing:
+                    raise outcome_unknown(ended) from None
                 raise TooLargeError(
-                    f"this takes more than {DEADLINE:g} s, so the service ended it. Make it "
-                    "smaller, or do it on a machine of your own, where there is no such limit."
+                    f"{ended} Make it smaller, or do it on a machine of your own, where there is "
+                    "no such limit."
                 ) from None
             except EOFError:
                 log("worker died", status=job.status)
+                died = "the process that worked on this died, perhaps for want of memory."
+                if writing:
+                    raise outcome_unknown(died) from None
                 raise HTTPException(
-                    503,
-                    "the process that worked on this died, perhaps for want of memory. Try again, "
-                    "or make it smaller.",
-                    {"Retry-After": "2"},
+                    503, f"{died} Try again, or make it smaller.", {"Retry-After": "2"}
                 ) from None
             finally:
                 self._jobs.discard(job)
@@ -87,9 +98,24 @@ class WorkerProcesses:
                     job.end()
         if kind == "refused":
             raise DocumentError(result)
+        if kind == "no memory":
+            raise (
+                outcome_unknown(f"{result}.")
+                if writing
+                else TooLargeError(f"{result}; make it smaller.")
+            )
         if kind == "failed":
             raise RuntimeError(f"in a process for heavy work:\n{result}")
         return result  # type: ignore[no-any-return]
+
+
+def outcome_unknown(reason: str) -> HTTPException:
+    """Work was ended, and nobody knows whether before or after it was recorded."""
+    words = (
+        "It may have been recorded. Send it again under the same idempotency key: then it happens "
+        "once. If it takes too much again, make it smaller."
+    )
+    return HTTPException(503, f"{reason} {words}", {"Retry-After": "2"})
 
 
 class _Job:

@@ -48,6 +48,12 @@ def register(store: Store, name: str, problem: Problem, settings: Settings) -> R
     return find(store, name)
 
 
+def is_taken(store: Store, name: str) -> bool:
+    """Whether there is a study of that name, once everybody who was making one is done."""
+    with store.writing() as connection:
+        return store.reserve(connection, name) is not None
+
+
 def find(store: Store, name: str) -> Row[Any]:
     """The row of a study."""
     with store.reading() as connection:

@@ -11,7 +11,7 @@ export function boundPreview(plan) {
   if (plan.bound) {
     const rows = Object.entries(plan.bound.scenarios);
     parts.push(table("How hard it is if the means are as guessed",
-      ["Scenario", "Samples on average, at least", "To expect", "Characteristic time"],
+      ["Scenario", `${plan.bound.costs ? "Cost" : "Samples"} on average, at least`, "To expect", "Characteristic time"],
       rows.map(([name, one]) => [name, number(one.lower_bound), number(one.expected_samples), number(one.characteristic_time)]), [1, 2, 3]));
     const [, own] = rows.find(([name]) => name === plan.scenario);
     const order = plan.arms.map((arm, i) => [arm, plan.bound.policy[i], own.allocation[i]])

@@ -1,0 +1,570 @@
+"""Limits on exploration: the problem, its third scenario, and what they cost."""
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from scipy.optimize import minimize
+
+import simplexplore as sx
+from instances import paper
+from pictures import assert_texts_apart
+from reference import conic_time
+from simplexplore.bound.allocation_set import AllocationSet
+from simplexplore.errors import InfeasibleError, Place, ProblemError, SettingError
+from simplexplore.exploration.plan import prepare, prepare_simulation
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.constraint import Constraint
+from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
+from simplexplore.problem.places import line_of
+from simplexplore.problem.problem import SCENARIOS, Problem
+from simplexplore.report.bound_json import bound_to_dict
+from simplexplore.report.bound_plot import bound_figure
+from simplexplore.report.bound_table import print_bound
+from simplexplore.report.bound_text import headline, limits_used, notes
+from strategies import CASES, case, distinct_means, factors, systems
+
+FILE = """
+arms = ["a", "b", "c"]
+means = [1.0, 0.8, 0.5]
+
+[groups]
+front = ["a", "b"]
+
+[constraints]
+cap = "a <= 0.5"
+
+[exploration]
+fair = "each >= 0.05"
+lab = "front <= 0.6"
+"""
+
+
+# ------------------------------------------------------------ the problem
+
+
+def test_a_file_with_limits_has_a_third_scenario_which_is_the_default():
+    problem = Problem.from_text(FILE)
+    assert problem.scenario == "exploration"
+    assert problem.scenarios == (*SCENARIOS, "exploration")
+    assert problem.names == ("cap",)
+    assert [row.name for row in problem.exploration] == ["fair[a]", "fair[b]", "fair[c]", "lab"]
+    assert repr(problem) == (
+        "<Problem: 3 arms, 1 constraint, 4 exploration limits, gaussian rewards, exploration, "
+        "delta 0.1>"
+    )
+    other = Problem.from_text('scenario = "anytime"\n' + FILE)
+    assert other.scenario == "anytime"
+    assert other.exploration == problem.exploration
+    assert Problem(3).scenarios == SCENARIOS
+    assert Problem(3).scenario == "end-of-time"
+
+
+def test_python_takes_limits_in_all_forms():
+    problem = Problem.from_text(FILE)
+    changes = {
+        "exploration": {"fair": "each >= 0.05", "lab": "front <= 0.6"},
+        "scenario": None,
+    }
+    assert problem.replace(**changes) == problem
+    assert Problem(3, exploration=["each <= 0.5"]).exploration[0].name == "c1[a1]"
+    assert Problem(3, exploration=([[1, 1, 0]], [0.5])).exploration == (
+        Constraint("row1", [1, 1, 0], upper=0.5),
+    )
+    text = "arms = 3\n[exploration]\nmatrix = [[1, 1, 0]]\nupper = [0.5]\n"
+    assert Problem.from_text(text) == Problem(3, exploration=([[1, 1, 0]], [0.5]))
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        problem.exploration[0] = None
+
+
+def test_problems_with_limits_are_copied_compared_and_written():
+    problem = Problem.from_text(FILE)
+    for twin in (pickle.loads(pickle.dumps(problem)), copy.deepcopy(problem)):
+        assert twin == problem
+        assert hash(twin) == hash(problem)
+    assert problem.to_text().endswith(
+        '[exploration]\nfair = "each >= 0.05"\nlab = "front <= 0.6"\n'
+    )
+    assert Problem.from_text(problem.to_text()) == problem
+    without = problem.replace(exploration=(), scenario="end-of-time")
+    assert without != problem.replace(scenario="end-of-time")
+    assert "exploration" not in without.to_text()
+
+
+@pytest.mark.parametrize(
+    ("lines", "says", "field", "line"),
+    [
+        (
+            'scenario = "exploration"',
+            "the scenario 'exploration' has no limits; write them",
+            "scenario",
+            2,
+        ),
+        (
+            'scenario = "explore"',
+            "unknown scenario 'explore'; did you mean 'exploration'?",
+            "scenario",
+            2,
+        ),
+        (
+            '[exploration]\nlab = "a + z <= 1"',
+            "exploration limit 'lab': unknown arm 'z'",
+            "exploration.lab",
+            3,
+        ),
+        ('[exploration]\nlab = ""', "exploration limit 'lab' is empty", "exploration.lab", 3),
+        (
+            "[exploration]\nlab = 3",
+            "exploration limit 'lab' must be a text such as",
+            "exploration.lab",
+            3,
+        ),
+        (
+            '[exploration]\ntotal = "a <= 1"',
+            "the name 'total' belongs to a rule",
+            "exploration.total",
+            3,
+        ),
+        (
+            '[exploration]\n"x[a]" = "a <= 1"\nx = "each <= 1"',
+            "two exploration limits are named 'x[a]'",
+            "exploration.x[a]",
+            3,
+        ),
+        (
+            "[exploration]\ndelta = 0.1",
+            "'delta' stands below the line [exploration]",
+            "exploration.delta",
+            3,
+        ),
+        (
+            "[exploration]\nupper = [1]",
+            "'upper' in [exploration] needs a matrix beside it",
+            "exploration.upper",
+            3,
+        ),
+        ("exploration = 1", "exploration must be a table", "exploration", 2),
+        (
+            '[explorations]\nx = "a <= 1"',
+            "unknown key 'explorations'; did you mean 'exploration'?",
+            "explorations",
+            2,
+        ),
+    ],
+)
+def test_mistakes_are_named_with_their_place(lines, says, field, line):
+    with pytest.raises(ProblemError) as caught:
+        Problem.from_text(f'arms = ["a", "b"]\n{lines}', source="mix.toml")
+    assert str(caught.value).startswith(f"mix.toml: {says}")
+    assert caught.value.place == Place("mix.toml", line, field)
+
+
+def test_python_mistakes():
+    with pytest.raises(ProblemError, match=r"^exploration must be a list of texts, a mapping"):
+        Problem(2, exploration=3)
+    with pytest.raises(ProblemError, match=r"^the scenario 'exploration' has no limits"):
+        Problem.from_text(FILE).replace(exploration=())
+
+
+def test_limits_that_conflict_are_named_as_limits_on_exploration():
+    text = FILE.replace("front <= 0.6", "c <= 0.04")
+    with pytest.raises(InfeasibleError) as caught:
+        sx.lower_bound(Problem.from_text(text))
+    assert str(caught.value) == (
+        "no allocation of samples satisfies all limits in [exploration]. With shares that are at "
+        "least 0 and sum to 1, these 2 cannot hold together:\n"
+        "  fair[c]: c >= 0.05\n"
+        "  lab: c <= 0.04\n"
+        "Relax one of them."
+    )
+    assert caught.value.conflict == ("fair[c]", "lab")
+    assert caught.value.place == Place(field="exploration.fair[c]")
+    assert line_of(text, caught.value.place) == 12
+    with pytest.raises(
+        InfeasibleError, match=r"no allocation .*this one cannot hold:\n  x: a >= 2"
+    ):
+        sx.lower_bound(Problem(["a", "b"], exploration={"x": "a >= 2"}), [1, 0])
+    with pytest.raises(InfeasibleError, match=r"^no policy satisfies all constraints"):
+        sx.lower_bound(Problem(["a", "b"], {"x": "a >= 2"}, exploration=["a >= 0.1"]), [1, 0])
+
+
+def test_nothing_is_run_within_limits_yet():
+    problem = Problem.from_text(FILE)
+    says = r"^no sampler keeps the limits in \[exploration\] yet: `bound` says"
+    for work in (
+        lambda: prepare(problem, "top-two", "tilt"),
+        lambda: prepare_simulation(problem, None, "top-two", "tilt"),
+        lambda: sx.Explorer(problem),
+        lambda: sx.simulate(problem, runs=1),
+    ):
+        with pytest.raises(SettingError, match=says):
+            work()
+    assert prepare(problem, "top-two", "tilt", scenario="anytime").scenario == "anytime"
+
+
+def test_a_study_is_not_made_within_limits_yet(tmp_path):
+    with pytest.raises(SettingError, match="no sampler keeps the limits"):
+        sx.Study.create(f"sqlite:///{tmp_path / 'x.db'}", "x", Problem.from_text(FILE))
+
+
+# ------------------------------------------------------------ where samples may go
+
+
+def test_the_set_has_the_limits_rows_and_the_policies_arms():
+    problem = Problem(4, ["a4 <= 0"], exploration=["a1 <= 0", "a2 + a3 <= 0.75", "a2 == a3"])
+    allowed = AllocationSet.of(Polytope(problem), "exploration")
+    assert allowed.arms.tolist() == [False, True, True, True]
+    assert allowed.in_play.tolist() == [True, True, True, False]
+    assert allowed.above.shape == (1, 4)
+    assert allowed.equal.shape == (2, 4)
+    assert allowed.deep[0] == 0
+    assert allowed.holds_strictly(allowed.deep)
+    assert allowed.polytope.problem.constraints == problem.exploration
+
+
+# ------------------------------------------------------------ the bound
+
+
+@pytest.mark.parametrize("name", ["exp1", "exp2", "ptns8", "gauss_app1", "gauss_app2", "bern_app1"])
+def test_with_the_constraints_as_limits_it_is_anytime_to_the_last_bit(name):
+    problem = paper(name)
+    bound = sx.lower_bound(problem.replace(exploration=problem.constraints))
+    anytime, limited = bound.scenarios["anytime"], bound.scenarios["exploration"]
+    assert limited.characteristic_time == anytime.characteristic_time
+    assert limited.allocation.tolist() == anytime.allocation.tolist()
+    assert limited.relative_gap == anytime.relative_gap
+    assert limited.binding_edges == anytime.binding_edges
+
+
+@pytest.mark.parametrize("name", ["exp1", "bern_app1"])
+def test_limits_without_effect_cost_nothing(name):
+    bound = sx.lower_bound(paper(name).replace(exploration=["a1 <= 1"]))
+    free, limited = bound.scenarios["end-of-time"], bound.scenarios["exploration"]
+    assert limited.characteristic_time == pytest.approx(free.characteristic_time, rel=1e-9)
+    assert any("cost nothing" in note.text for note in notes(bound))
+
+
+def test_fairness_costs_what_it_should():
+    """Every arm at least a tenth of the samples; 16 digits by Newton's method in 30 digits."""
+    bound = sx.lower_bound(paper("exp2").replace(exploration=["each >= 0.1"], scenario=None))
+    assert bound.characteristic_time == pytest.approx(530.7692294717365, rel=1e-9)
+    expected = [0.12918990293196897, 0.1, 0.1, 0.32296484295830924, 0.34784525410972184]
+    assert bound.allocation == pytest.approx(expected, abs=1e-7)
+    assert bound.relative_gap <= 1e-8
+    (words,) = [note.text for note in notes(bound) if note.kind == "exploration"]
+    assert words == "The limits on exploration cost 20% more than exploring freely."
+    assert [use.name for use in limits_used(bound, 9) if use.active] == ["c1[a2]", "c1[a3]"]
+
+
+def rows_of_exploration(problem):
+    """(above, limit, equal, total) of the limits, for the twins."""
+    size = problem.size
+    above, limit, equal, total = [], [], [np.ones(size)], [1.0]
+    for row in problem.exploration:
+        if row.lower == row.upper:
+            equal.append(row.coefficients)
+            total.append(row.upper)
+            continue
+        for sign, bound in ((1.0, row.upper), (-1.0, -row.lower)):
+            if np.isfinite(bound):
+                above.append(sign * row.coefficients)
+                limit.append(bound)
+    return np.reshape(above, (-1, size)), np.array(limit), np.array(equal), np.array(total)
+
+
+def with_limits(name, seed, domain=False):
+    """A random problem with other limits on exploration: floors, caps, rows, an equality."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 13))
+    chosen = case(name, size, domain=domain)
+    means = chosen.means(0.1 + 0.8 * (rng.permutation(size) + rng.uniform(0.2, 0.8, size)) / size)
+    inside = rng.dirichlet(np.full(size, 3.0))
+    matrix = rng.integers(-2, 4, size=(2, size)) / 2
+    matrix[~matrix.any(axis=1)] = 1.0
+    point = 0.5 / size + 0.5 * rng.dirichlet(np.full(size, 2.0))
+    limits = [Constraint("floor", np.eye(size)[0], 0.9 * point[0])]
+    limits += [Constraint("cap", np.eye(size)[-1], upper=1.1 * point[-1])]
+    row = rng.integers(0, 3, size).astype(float)
+    if row.any():
+        limits.append(Constraint("row", row, upper=row @ point + 0.05))
+    if size > 3 and seed % 2:
+        row = rng.normal(size=size)
+        limits.append(Constraint("equal", row, row @ point, row @ point))
+    constraints = (matrix, matrix @ inside + rng.uniform(0.05, 0.3, 2))
+    return chosen, Problem(size, constraints, chosen.family, means=means, exploration=limits)
+
+
+TWIN = {"gaussian": 1e-6, "hetero": 1e-6, "bernoulli": 2e-4, "poisson": 2e-4, "bounded": 2e-4}
+
+
+@pytest.mark.parametrize("domain", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_times_equal_those_of_a_cone_solver(name, domain):
+    for seed in range(8):
+        chosen, problem = with_limits(name, seed, domain)
+        bound = sx.lower_bound(problem)
+        directions = np.array([edge.direction for edge in bound.edges])
+        rows = rows_of_exploration(problem)
+        expected = conic_time(directions, problem.means, chosen.twin, *rows)
+        assert bound.characteristic_time == pytest.approx(expected, rel=TWIN[name])
+        assert bound.relative_gap <= 1e-8
+        above, limit, equal, total = rows
+        assert (above @ bound.allocation <= limit + 1e-12).all()
+        assert equal @ bound.allocation == pytest.approx(total, abs=1e-12)
+
+
+@given(system=systems(min_size=2, limits=True), data=st.data())
+@settings(max_examples=40)
+def test_scaling_limits_changes_nothing(system, data):
+    means = data.draw(distinct_means(system.size))
+    problem = Problem(system.size, means=means)
+    scaled = system.scaled(data.draw(factors(len(system.rows))))
+    assume(system.rows)
+    bounds = [
+        sx.lower_bound(problem.replace(exploration=rows.constraints(), scenario=None))
+        for rows in (system, scaled)
+    ]
+    first, second = (bound.scenarios["exploration"] for bound in bounds)
+    assert [x.arm for x in first.unknowable] == [x.arm for x in second.unknowable]
+    if not first.unknowable:
+        gaps = 1e-10 + first.relative_gap + second.relative_gap
+        assert first.characteristic_time == pytest.approx(second.characteristic_time, rel=gaps)
+        free = bounds[0].scenarios["end-of-time"]
+        assert first.characteristic_time >= free.characteristic_time / (
+            1 + 1e-9 + free.relative_gap
+        )
+
+
+@pytest.mark.parametrize(
+    ("floor", "words"),
+    [
+        (0.6, "cost 2.5 times as much as"),
+        (0.499, "cost 100% more than"),
+        (0.3, "cost 43% more than"),
+        (0.05, "cost 5.3% more than"),
+        (0.001, "cost 0.098% more than"),
+        (0.0, "cost nothing: "),
+    ],
+)
+def test_what_limits_cost_is_said_in_words(floor, words):
+    """The third arm is far behind; a share of it is lost on the two others."""
+    problem = Problem(3, exploration=[f"a3 >= {floor}"])
+    bound = sx.lower_bound(problem, [1.0, 0.9, -9.0])
+    (found,) = [note.text for note in notes(bound) if note.kind == "exploration"]
+    times = bound.characteristic_time / bound.scenarios["end-of-time"].characteristic_time
+    assert words in found, times
+
+
+def test_one_allocation_is_all_there_is():
+    shares = np.array([0.2, 0.3, 0.5])
+    limits = [f"a{i} == {w}" for i, w in enumerate(shares, 1)]
+    bound = sx.lower_bound(Problem(3, exploration=limits), [1.0, 0.5, 0.0])
+    assert bound.allocation == pytest.approx(shares)
+    assert bound.characteristic_time == pytest.approx(2 / 0.25 * (1 / 0.2 + 1 / 0.3), rel=1e-12)
+    assert bound.time_of(shares) == pytest.approx(bound.characteristic_time, rel=1e-12)
+    assert bound.scenarios["exploration"].unique
+    # A rare arm, whose share is a difference of others.
+    limits = ["a1 + a2 == 0.250000001", "a2 - a3 == -0.499999999", "a2 >= 0"]
+    bound = sx.lower_bound(Problem(3, exploration=limits), [1.0, 0.5, 0.0])
+    assert bound.allocation == pytest.approx([1e-9, 0.25, 0.749999999], rel=1e-15)
+    assert bound.characteristic_time == pytest.approx(2 / 0.25 * (1e9 + 4), rel=1e-14)
+    assert bound.relative_gap <= 1e-12
+
+
+def test_limits_need_not_lie_in_the_feasible_set():
+    """Samples of an arm that no policy uses are allowed, and of no use."""
+    problem = Problem(3, ["a3 <= 0"], exploration=["a3 >= 0.5"])
+    bound = sx.lower_bound(problem, [1.0, 0.5, 0.0])
+    assert bound.allocation == pytest.approx([0.25, 0.25, 0.5])
+    assert bound.characteristic_time == pytest.approx(2 * 32)
+
+
+# ------------------------------------------------------------ what cannot be known
+
+
+@pytest.mark.parametrize(
+    ("limits", "arm", "names"),
+    [
+        ({"never": "b <= 0", "rest": "a <= 0.5"}, "b", ("never",)),
+        ({"x": "a >= 0.7", "y": "c >= 0.3"}, "b", ("x", "y")),
+        ({"x": "each >= 0.01", "y": "a + c <= 0.6"}, None, ()),
+        ({"same": "a + c == 1", "x": "a <= 0.6"}, "b", ("same",)),
+        ({"x": "b <= c - a", "y": "c <= a"}, "b", ("x", "y")),
+        ({"x": "a <= 0.9", "y": "-2*b >= 0"}, "b", ("y",)),
+    ],
+)
+def test_an_arm_without_samples_is_named_with_its_limits(limits, arm, names):
+    problem = Problem(["a", "b", "c"], exploration=limits)
+    bound = sx.lower_bound(problem, [1.0, 0.8, 0.5])
+    limited = bound.scenarios["exploration"]
+    if arm is None:
+        assert limited.unknowable == ()
+        assert np.isfinite(limited.characteristic_time)
+        return
+    assert [(x.arm, x.limits) for x in limited.unknowable] == [(arm, names)]
+    assert limited.characteristic_time == limited.lower_bound == np.inf
+    assert headline(bound) == (
+        f"No number of samples can find it: the limits on exploration leave none for {arm} "
+        f"({', '.join(names)})."
+    )
+    found = bound_to_dict(bound)["scenarios"]["exploration"]
+    assert found["unknowable"] == [{"arm": arm, "limits": list(names)}]
+    assert found["expected_samples"] is None
+    free = sx.lower_bound(problem.replace(scenario="end-of-time"), [1.0, 0.8, 0.5])
+    (words,) = [note.text for note in notes(free) if note.kind == "exploration"]
+    assert words.startswith("In the scenario exploration no samples find it: the limits on explor")
+    assert not any(note.kind == "other allocations" for note in notes(bound))
+    assert_printed(bound, "No number of samples", "infinite")
+    bound_figure(bound)
+
+
+def test_many_arms_without_samples_are_named_quickly():
+    size = 60
+    groups = {"rest": [f"a{i}" for i in range(11, size + 1)]}
+    problem = Problem(size, exploration=["each rest <= 0"], groups=groups)
+    bound = sx.lower_bound(problem, np.linspace(1, 0, size))
+    found = bound.scenarios["exploration"].unknowable
+    assert [x.arm for x in found] == groups["rest"]
+    assert [x.limits for x in found[:10]] == [(f"c1[a{i}]",) for i in range(11, 21)]
+    assert headline(bound).endswith("none for a13 (c1[a13]), 47 more.")
+
+
+def test_an_arm_that_does_not_matter_needs_no_samples():
+    problem = Problem(["a", "b", "c"], ["c <= 0"], exploration=["c <= 0"])
+    bound = sx.lower_bound(problem, [1.0, 0.5, 3.0])
+    assert bound.characteristic_time == pytest.approx(32.0)
+    assert bound.scenarios["exploration"].unknowable == ()
+
+
+@pytest.mark.parametrize(
+    ("rewards", "ends"),
+    [
+        (Bernoulli(), (0.0, 1.0)),
+        (Bernoulli(domain=(0.05, 0.95)), (0.05, 0.95)),
+        (Poisson(domain=(0.05, 0.95)), (0.05, 0.95)),
+        (Gaussian(0.5, domain=(0.05, 0.95)), (0.05, 0.95)),
+    ],
+    ids=str,
+)
+def test_an_arm_of_bounded_means_may_do_without_samples(rewards, ends):
+    """Its mean takes the worst end of its range for nothing; the others are looked at.
+
+    Policies are a third of b for each other arm given up, so b's worst end moves little.
+    """
+    constraints = ["a - 2*b == 0.1", "a <= 0.7"]
+    means = np.array([0.9, 0.3, 0.2])
+    problem = Problem(["a", "b", "c"], constraints, rewards, exploration=["b <= 0"])
+    bound = sx.lower_bound(problem, means)
+    (edge,) = bound.edges
+    v, (low, high) = -edge.direction, ends
+    end = low if v[1] > 0 else high
+
+    def time(share):
+        """By minimising over one mean: the other then lies on the edge's hyperplane."""
+        w = np.array([share, 1 - share])
+        sigma = np.full(2, 0.5)
+
+        def information(x):
+            other = -(v[0] * x + v[1] * end) / v[2]
+            lam = np.array([x, other])
+            if not (low <= lam.min() and lam.max() <= high):
+                return 1e3
+            return float(w @ rewards.divergence(means[[0, 2]], lam, sigma))
+
+        grid = np.linspace(low + 1e-9, high - 1e-9, 4001)
+        start = grid[np.argmin([information(x) for x in grid])]
+        step = grid[1] - grid[0]
+        fine = minimize(
+            lambda x: information(x[0]),
+            [start],
+            bounds=[(start - step, start + step)],
+            method="Nelder-Mead",
+            options={"xatol": 1e-12, "fatol": 1e-15},
+        )
+        return 1 / fine.fun
+
+    limited = bound.scenarios["exploration"]
+    assert limited.unknowable == ()
+    assert limited.allocation[1] == 0
+    shares = limited.allocation[[0, 2]]
+    assert limited.characteristic_time == pytest.approx(time(shares[0]), rel=1e-6)
+    for other in (0.9, 1.1):  # no allocation is better
+        assert time(other * shares[0]) >= limited.characteristic_time * (1 - 1e-6)
+    assert limited.closest_alternative[1] == pytest.approx(end)
+    assert limited.closest_alternative @ v == pytest.approx(0, abs=1e-9)
+    free = bound.scenarios["end-of-time"]
+    assert limited.characteristic_time >= free.characteristic_time * (1 - 1e-9)
+    unlimited = problem.replace(rewards=Gaussian(0.5))
+    assert sx.lower_bound(unlimited, means).scenarios["exploration"].unknowable
+
+
+# ------------------------------------------------------------ good enough
+
+
+def test_epsilon_within_limits():
+    problem = paper("exp2").replace(epsilon=0.05, exploration=["each >= 0.1"], scenario=None)
+    bound = sx.lower_bound(problem)
+    free, limited = bound.scenarios["end-of-time"], bound.scenarios["exploration"]
+    assert limited.characteristic_time > free.characteristic_time
+    assert limited.allocation.min() >= 0.1 - 1e-9
+    assert limited.least_time <= limited.characteristic_time
+    same = sx.lower_bound(problem.replace(exploration=problem.constraints))
+    anytime, limited = same.scenarios["anytime"], same.scenarios["exploration"]
+    assert limited.characteristic_time == anytime.characteristic_time
+    assert limited.least_time == anytime.least_time
+
+
+def test_epsilon_with_an_arm_without_samples():
+    problem = paper("exp2").replace(epsilon=0.05, exploration=["a1 <= 0"], scenario=None)
+    bound = sx.lower_bound(problem)
+    limited = bound.scenarios["exploration"]
+    assert limited.characteristic_time == limited.least_time == limited.lower_bound == np.inf
+    assert [(x.arm, x.limits) for x in limited.unknowable] == [("a1", ("c1",))]
+    assert headline(bound).startswith("No number of samples can find it")
+    bound_figure(bound)
+    coins = Problem(3, ["a1 <= 0.05"], Bernoulli(), epsilon=0.1, exploration=["a1 <= 0"])
+    limited = sx.lower_bound(coins, [0.9, 0.6, 0.1]).scenarios["exploration"]
+    assert limited.characteristic_time < np.inf  # a1 is worth at most 0.05
+    assert limited.unknowable == ()
+
+
+# ------------------------------------------------------------ words, tables and pictures
+
+
+def assert_printed(bound, *parts, width=80):
+    out = io.StringIO()
+    print_bound(bound, Console(file=out, width=width, markup=False))
+    text = out.getvalue()
+    for part in parts:
+        assert part in text
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    return text
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_table_has_the_third_scenario(width):
+    bound = sx.lower_bound(Problem.from_text(FILE))
+    text = assert_printed(bound, "Limits on exploration", "lab", "(exploration)", width=width)
+    assert "The limits on exploration cost" in text
+    assert "not estimated within limits on exploration" in text
+    scenario = bound.to_dict()["scenarios"]["exploration"]
+    assert scenario["unknowable"] == []
+    assert scenario["lower_bound"] == bound.samples
+    assert "unknowable" not in bound.to_dict()["scenarios"]["anytime"]
+
+
+@pytest.mark.parametrize("arms", [3, 5])
+def test_picture_has_the_third_scenario(arms):
+    problem = Problem(
+        arms, ["a1 <= 0.5"], means=np.linspace(1, 0, arms), exploration=["each <= 0.4"]
+    )
+    figure = bound_figure(sx.lower_bound(problem))
+    labels = [axes.get_label() for axes in figure.axes]
+    assert {"exploration", "limits"} <= set(labels)
+    assert_texts_apart(figure)
