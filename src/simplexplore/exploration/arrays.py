@@ -81,7 +81,7 @@ def make_setting(
     low, high = rewards.to_unit(rewards.range_of_means())
     domain = rewards.unit_domain() or (-np.inf, np.inf)
     arms = np.flatnonzero(allowed.inside > 0)
-    scenario = scenario_of_rule(plan, allowed)
+    scenario = scenario_of_rule(allowed)
     setting = Setting(
         size=problem.size,
         closed_form=rewards.closed_form,
@@ -131,9 +131,9 @@ def make_setting(
     return setting._replace(fixed=_fixed_allocation(plan, setting))
 
 
-def scenario_of_rule(plan: Plan, allowed: AllocationSet) -> str:
-    """The scenario whose rule samples follow: without limits all scenarios are one."""
-    return "end-of-time" if allowed.is_simplex else plan.scenario
+def scenario_of_rule(allowed: AllocationSet) -> str:
+    """The scenario whose rule samples follow: what matters is whether they have limits."""
+    return "end-of-time" if allowed.is_simplex else "anytime"
 
 
 def tilt_levels(

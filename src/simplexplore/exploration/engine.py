@@ -44,6 +44,7 @@ from simplexplore.kernels.records import (
 )
 from simplexplore.kernels.search import BEST, LOOKS, gain_bound, level_of_policy, surplus
 from simplexplore.kernels.tilt import tilt_evidence
+from simplexplore.problem.spelling import listed
 from simplexplore.samplers import SAMPLERS
 
 from .arrays import fitted, make_setting, make_state, scenario_of_rule
@@ -93,7 +94,8 @@ class Engine:
             start = self.polytope.optimal_vertex(np.zeros(problem.size))
             self.table = VertexTable(self.polytope, start)
         self._allowed = AllocationSet.of(self.polytope, plan.scenario)
-        self._sampler = plan.sampler.in_scenario(scenario_of_rule(plan, self._allowed))
+        self._check_samples()
+        self._sampler = plan.sampler.in_scenario(scenario_of_rule(self._allowed))
         self._program = Program(
             self._sampler.file,
             plan.threshold.file,
@@ -104,6 +106,16 @@ class Engine:
         )
         self._make_setting()
         self._forget_growth()
+
+    def _check_samples(self) -> None:
+        """Refuse limits that leave no samples to an arm that some policy uses."""
+        starved = np.flatnonzero(self._allowed.in_play & ~(self._allowed.inside > 0))
+        if len(starved):
+            arms = listed(self.plan.problem.arms[a] for a in starved)
+            raise ProblemError(
+                f"the limits on exploration leave no samples to {arms}, so that no answer could "
+                "ever be found; 'simplexplore bound' says which limits they are."
+            )
 
     def twin(self) -> Engine:
         """Another engine for the same plan, for another thread: nothing that changes is shared."""

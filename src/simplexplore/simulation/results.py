@@ -20,7 +20,7 @@ from simplexplore.exploration.excess import excess_bound
 from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.families import Bounded
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import EXPLORATION, Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 
 from .results_files import ResultsFolder
@@ -114,12 +114,16 @@ class Results:
         return np.asarray(self.pulls / self.stopping_times[:, None])
 
     def constraint_use(self) -> dict[str, float | None]:
-        """Mean over runs of what the samples taken used of each constraint."""
+        """Mean over runs of what the samples taken used of each constraint.
+
+        Of the limits on exploration where these are what samples must keep.
+        """
         problem = self.plan.problem
+        rows = problem.exploration if self.plan.scenario == EXPLORATION else problem.constraints
         if not self.runs:
-            return dict.fromkeys(problem.names)
-        use = problem.matrix @ self.allocations().mean(axis=0)
-        return dict(zip(problem.names, use.tolist(), strict=True))
+            return dict.fromkeys(row.name for row in rows)
+        w = self.allocations().mean(axis=0)
+        return {row.name: float(row.coefficients @ w) for row in rows}
 
     @property
     def excess_bound(self) -> float | None:

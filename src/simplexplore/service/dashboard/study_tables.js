@@ -37,9 +37,10 @@ function limits(row) {
 }
 
 export function constraints(status) {
+  const rows = [...status.constraints, ...status.exploration];
   return table(`How much of each limit the mix uses, and all pulls handed out. ${kept(status)}`,
     ["Constraint", "Limit", "Mix", "Slack", "Pulls so far"],
-    status.constraints.map((row) => {
+    rows.map((row) => {
       const slacks = [row.lower === null ? Infinity : row.policy - row.lower,
         row.upper === null ? Infinity : row.upper - row.policy];
       const slack = row.policy === null ? null : Math.max(0, Math.min(...slacks));
@@ -62,7 +63,7 @@ function kept(status) {
   const promise = status.excess_bound === 0
     ? "Pulls keep the limits: no prefix of them ever exceeds one."
     : `Pulls keep the limits but for ${number(status.excess_bound)} pulls, at any time.`;
-  return status.constraints.some((row) => isAbove(status, row))
+  return [...status.constraints, ...status.exploration].some((row) => isAbove(status, row))
     ? `${promise} Pulls made elsewhere have exceeded some.` : promise;
 }
 
