@@ -911,8 +911,8 @@ MUTANTS = {
         ),
         Mutant(
             "bound/allocation_set.py",
-            "deep=self._spent(self.deep),",
-            "deep=self.deep,",
+            "inside, deep = self._spent(self.inside), self._spent(self.deep)",
+            "inside, deep = self.inside, self.deep",
             "tests/test_costs.py -k spent_shares",
         ),
         Mutant(

@@ -426,6 +426,17 @@ def test_epsilon_with_costs():
     assert found.time_of(found.allocation) == pytest.approx(found.characteristic_time, rel=1e-9)
 
 
+def test_epsilon_with_costs_and_too_many_vertices():
+    rng = np.random.default_rng(1)
+    means, costs = rng.uniform(0, 1, 14), 10 ** rng.uniform(-0.5, 0.5, 14)
+    problem = Problem(14, ["each <= 0.2"], sx.Gaussian(0.3), epsilon=0.05, costs=costs)
+    end, anytime = sx.lower_bound(problem, means).scenarios.values()
+    for found in (end, anytime):
+        assert 0 < found.least_time < found.characteristic_time
+        assert found.least_time <= found.characteristic_time / (1 + found.relative_gap) * 1.001
+    assert end.characteristic_time <= anytime.characteristic_time * (1 + 1e-9)
+
+
 # ------------------------------------------------------------ words, tables and pictures
 
 

@@ -16,8 +16,8 @@ from instances import paper
 from pictures import assert_texts_apart
 from reference import conic_time
 from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.errors import InfeasibleError, Place, ProblemError, SettingError
-from simplexplore.exploration.plan import prepare, prepare_simulation
+from simplexplore.errors import InfeasibleError, Place, ProblemError
+from simplexplore.exploration.plan import prepare
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
@@ -27,6 +27,7 @@ from simplexplore.report.bound_json import bound_to_dict
 from simplexplore.report.bound_plot import bound_figure
 from simplexplore.report.bound_table import print_bound
 from simplexplore.report.bound_text import headline, limits_used, notes
+from simplexplore.samplers import SAMPLERS
 from strategies import CASES, case, distinct_means, factors, systems
 
 FILE = """
@@ -193,23 +194,36 @@ def test_limits_that_conflict_are_named_as_limits_on_exploration():
         sx.lower_bound(Problem(["a", "b"], {"x": "a >= 2"}, exploration=["a >= 0.1"]), [1, 0])
 
 
-def test_nothing_is_run_within_limits_yet():
-    problem = Problem.from_text(FILE)
-    says = r"^no sampler keeps the limits in \[exploration\] yet: `bound` says"
-    for work in (
-        lambda: prepare(problem, "top-two", "tilt"),
-        lambda: prepare_simulation(problem, None, "top-two", "tilt"),
-        lambda: sx.Explorer(problem),
-        lambda: sx.simulate(problem, runs=1),
-    ):
-        with pytest.raises(SettingError, match=says):
+def test_samples_keep_limits_of_their_own(tmp_path):
+    problem = Problem(
+        ["a", "b", "c"],
+        {"cap": "a <= 0.6"},
+        means=[1.0, 0.6, 0.0],
+        exploration={"few": "a <= 0.2", "some": "c >= 0.1"},
+    )
+    assert prepare(problem, "top-two", "tilt").scenario == "exploration"
+    for sampler in SAMPLERS:
+        results = sx.simulate(problem, sampler=sampler, runs=20)
+        shares = results.allocations()
+        assert (shares[:, 0] <= 0.2 + 1e-9).all()  # b alone is within it
+        assert (shares[:, 2] >= 0.1 - results.excess_bound / results.stopping_times).all()
+        assert set(results.constraint_use()) == {"few", "some"}
+    with sx.Study.create(tmp_path / "x.db", "x", problem) as study:
+        arms = [pull.arm for pull in study.ask(40)]
+        counts = np.cumsum([[arm == "a", arm == "c"] for arm in arms], axis=0)
+        assert (counts[:, 0] <= 0.2 * np.arange(1, 41)).all()
+        status = study.status()
+        assert [row["name"] for row in status["exploration"]] == ["few", "some"]
+        assert status["exploration"][0]["explored"] == counts[-1, 0] / 40
+        assert status["exploration"][0]["excess"] == 0
+        assert status["constraints"][0]["excess"] is None
+
+
+def test_an_arm_without_samples_is_refused():
+    problem = Problem(["a", "b", "c"], exploration={"none": "b <= 0"}, means=[1.0, 0.5, 0.0])
+    for work in (lambda: sx.Explorer(problem), lambda: sx.simulate(problem, runs=1)):
+        with pytest.raises(sx.SimplexploreError, match="leave no samples to b"):
             work()
-    assert prepare(problem, "top-two", "tilt", scenario="anytime").scenario == "anytime"
-
-
-def test_a_study_is_not_made_within_limits_yet(tmp_path):
-    with pytest.raises(SettingError, match="no sampler keeps the limits"):
-        sx.Study.create(f"sqlite:///{tmp_path / 'x.db'}", "x", Problem.from_text(FILE))
 
 
 # ------------------------------------------------------------ where samples may go

@@ -145,7 +145,9 @@ def test_first_pulls_in_one_batch(scenario):
     problem = star(scenario=scenario)
     engine = engine_for(problem)
     arms = ask(engine, 60)
-    assert arms[:5] == [0, 1, 2, 3, 4]  # an arm in flight counts as tried
+    # An arm in flight counts as tried; limits may change the order.
+    assert sorted(arms[:5]) == [0, 1, 2, 3, 4]
+    assert scenario == "anytime" or arms[:5] == [0, 1, 2, 3, 4]
     counts = np.bincount(arms, minlength=5)
     assert np.abs(counts - 60 * engine._setting.inside).max() < 1.5
     assert not engine.is_warm

@@ -47,7 +47,7 @@ def engine_of(name, threshold, delta, rewards=None):
 def edge_with(engine, support):
     """Number of an edge whose support has that many arms; all vertices are looked at."""
     engine.table.explore()
-    engine._arrays = make_state(engine.plan, engine._setting, engine.table)
+    engine._arrays = make_state(engine.plan, engine._sampler, engine._setting, engine.table)
     table = engine._arrays[0]
     edges = table.first_edge[len(engine.table.vertices)]
     sizes = np.diff(table.first_entry[: edges + 1])

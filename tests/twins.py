@@ -330,7 +330,7 @@ def maximin(law, edges, mu, w, q, rows, within, pulls):
         for e, v in enumerate(edges):
             value[e], d[e], _ = law.respond(v, mu, w)
             if not value[e] > 1e-16:
-                return
+                return None
         time = 1 / value
         gain = (q * time**2) @ d
 
@@ -348,7 +348,8 @@ def maximin(law, edges, mu, w, q, rows, within, pulls):
             break
         q *= time
         q[:] = np.maximum(q / q.sum(), 1e-12)
-        asked = w**2 * ((q * time**2) @ d)
+        gain = (q * time**2) @ d
+        asked = w**2 * gain
         total = np.sqrt(asked).sum()
         if within:
             asked[usable] = np.maximum(asked[usable], 1e-10 * total**2)
@@ -363,6 +364,60 @@ def maximin(law, edges, mu, w, q, rows, within, pulls):
         q[:] = 0.0
         rows.x[:] = 0.0
         w[:] = rows.inside
+    return gain
+
+
+class Guard:
+    """Which arms keep the limits, by rows alone: floors and caps are rows like others."""
+
+    def __init__(self, setting):
+        unit = np.eye(setting.size)
+        capped, floored = np.isfinite(setting.cap), setting.floor > 0
+        self.above = np.vstack([setting.above, unit[capped], -unit[floored]])
+        self.limit = np.concatenate([setting.limit, setting.cap[capped], -setting.floor[floored]])
+        self.uses_up = np.vstack([setting.above, unit[capped]])
+        self.least = np.concatenate([setting.limit, setting.cap[capped]])
+        self.equal, self.total = setting.equal, setting.total
+        self.arms = setting.inside > 0
+        moves = np.abs(self.equal - self.total[:, None])
+        self.step = moves[:, self.arms].max(axis=1)[:, None]
+        held = (setting.floor == setting.cap) & capped
+        miss = np.where(held, np.maximum(setting.cap, 1 - setting.cap), 0.0)
+        rooms = [np.zeros(len(setting.limit)), miss[capped], miss[floored]]
+        self.room = np.concatenate(rooms)[:, None]
+
+    def after(self, n):
+        """Excesses after a pull of each arm, of inequalities and equalities, and those before."""
+        pulls = n.sum()
+        above = self.above @ n - pulls * self.limit
+        equal = self.equal @ n - pulls * self.total
+        return (
+            above[:, None] + self.above - self.limit[:, None],
+            np.abs(equal[:, None] + self.equal - self.total[:, None]),
+            np.abs(equal)[:, None],
+        )
+
+    def keeps(self, n):
+        """The arms after whose pull all holds, or is exceeded by no more than before."""
+        above, equal, before = self.after(n)
+        saving = self.above - self.limit[:, None] <= 1e-7
+        return (
+            (saving | (above <= self.room + 1e-7)).all(axis=0)
+            & ((equal <= self.step + 1e-7) | (equal <= before)).all(axis=0)
+            & self.arms
+        )
+
+    def saves(self):
+        """The arms that use up no row."""
+        return (self.uses_up - self.least[:, None] <= 1e-7).all(axis=0)
+
+    def least_harm(self, n):
+        """The arm after which excesses have the least sum of squares."""
+        above, equal, _ = self.after(n)
+        harm = (np.maximum(above - self.room, 0) ** 2).sum(axis=0)
+        harm += (np.maximum(equal - self.step, 0) ** 2).sum(axis=0)
+        harm[~self.arms] = math.inf
+        return int(np.flatnonzero(harm <= harm.min() + 1e-12)[0])
 
 
 # ---------------------------------------------------------------- a run
@@ -378,9 +433,12 @@ class Twin:
         self.family = family
         self.law = Law(kind, setting.variance)
         self.size = plan.problem.size
-        self.anytime = plan.scenario == "anytime"
+        self.anytime = setting.anytime
         self.sampler, self.tracking = sampler, tracking
         self.rows = Rows(setting)
+        self.guard = Guard(setting)
+        self.filler = setting.inside.copy()
+        self.solved, self.due, self.price = None, 0.0, np.ones(self.size)
         self.limits = (setting.lowest, setting.highest)
         self.threshold = threshold
         self.choices = Xoshiro(words[1])
@@ -437,11 +495,12 @@ class Twin:
 
     def advance(self, followed, memory):
         """The next arm, or STOP; the engine's run and memory decide ties only."""
+        self.chosen = int(followed.integers[2])
         if not self.warm:
             waiting = np.flatnonzero((self.rows.inside > 0) & (self.n == 0))
             if len(waiting):
                 self.target += self.rows.inside
-                return int(waiting[0])
+                return self.first_arm(waiting) if self.anytime else int(waiting[0])
             self.warm = True
         self.recommend(followed)
         evidence = self.evidence = self.statistics()
@@ -456,6 +515,30 @@ class Twin:
         else:
             self.w = min(options, key=lambda w: np.abs(w - followed.w).max())
         return self.track(followed)
+
+    def first_arm(self, waiting):
+        """An arm without a reward if limits allow one, else what saves for it."""
+        keeps = self.guard.keeps(self.n)
+        if keeps[waiting].any():
+            return int(waiting[keeps[waiting]][0])
+        if not keeps.any():
+            return self.guard.least_harm(self.n)
+        saving = keeps & self.guard.saves()
+        return self.furthest_behind(saving if saving.any() else keeps, self.target)
+
+    def furthest_behind(self, arms, owed):
+        """The arm with the least lag; where several tie, the engine's if it is one of them."""
+        lag = np.where(arms, self.n - owed, math.inf)
+        if lag[self.chosen] <= lag.min() + TIE * (1 + abs(lag.min())):
+            return self.chosen
+        return int(np.argmin(lag))
+
+    def fill(self):
+        """Of the arms that keep limits, the one furthest behind the last exact allocation."""
+        keeps = self.guard.keeps(self.n)
+        if not keeps.any():
+            return self.guard.least_harm(self.n)
+        return self.furthest_behind(keeps, (self.pulls + 1) * self.filler)
 
     def statistics(self):
         """Evidence on each edge of the recommended vertex."""
@@ -479,7 +562,9 @@ class Twin:
             return self._game()
         if self.sampler == "ptns":
             return [self._projected()]
-        if self.sampler == "top-two" and not self.anytime:
+        if self.sampler == "top-two":
+            if self.anytime:
+                self._solve_for_prices()
             return self._top_two(evidence)
         if self.tracking == "averaged" and self.pulls % 2 == 1:
             return [self.w]
@@ -527,13 +612,29 @@ class Twin:
             options.append((projected, squares))
         return options
 
+    def _solve_for_prices(self):
+        """The exact allocation, when the vertex is new or samples have grown by 2%."""
+        if self.solved is None:
+            self.target = self.n.copy()
+        if self.solved != self.vertex or self.pulls >= self.due:
+            edges = self.edges()
+            q = self.weights.setdefault(self.vertex, np.zeros(len(edges)))
+            gain = maximin(self.law, edges, self.mu, self.filler, q, self.rows, True, self.pulls)
+            self.solved, self.due = self.vertex, self.pulls + max(2.0, 0.02 * self.pulls)
+            self.price = np.ones(self.size)
+            if gain is not None:
+                self.price = np.maximum(gain, 1e-3 * gain.max())
+
     def _top_two(self, evidence):
         """All on the arms of the edge with the least evidence, where they inform most."""
         edges, mu = self.edges(), self.mu
+        part = 1.0 if self.anytime else 0.5
         due = [
-            self.size / 2 * (math.hypot(self.size, math.sqrt(t)) - self.size) // 1
+            part * self.size * (math.hypot(self.size, math.sqrt(t)) - self.size) // 1
             for t in (self.pulls - 1, self.pulls)
         ]
+        if due[1] > due[0] and self.anytime:
+            return [self.rows.inside.copy()]
         if due[1] > due[0]:
             arms = np.flatnonzero(self.rows.inside)
             return [np.eye(self.size)[arms[int(due[1]) % len(arms)]]]
@@ -543,10 +644,22 @@ class Twin:
         for v in edges[score <= score.min() + TIE * (1 + abs(score.min()))]:
             value, d, _ = self.law.respond(v, mu, self.n)
             if value > 0:
-                options.append(self.n * d / value)
-            else:
-                options.append((v != 0) / np.count_nonzero(v))
-        return options
+                options.append((v, self.n * d / value))
+            if value < 1e-12:  # rounding may say that means tie, or that they do not
+                options.append((v, (v != 0) / np.count_nonzero(v)))
+        if not self.anytime:
+            return [shares for _, shares in options]
+        return [w for v, shares in options for w in self._priced(v, shares)]
+
+    def _priced(self, v, shares):
+        """Shares by what arms tell for their price; or all for who saves for the arm wanted."""
+        shares = shares / self.price
+        shares /= shares.sum()
+        lag = np.where(v != 0, self.n - self.target - shares, math.inf)
+        allowed = self.guard.keeps(self.n)[lag <= lag.min() + TIE]  # of the arms wanted
+        return [shares] * bool(allowed.any()) + [np.eye(self.size)[self.fill()]] * (
+            not allowed.all()
+        )
 
     def track(self, followed):
         if self.tracking == "sampled":
@@ -558,7 +671,7 @@ class Twin:
                 total += self.w[a]
                 if u < total:
                     break
-            return arm
+            return arm if not self.anytime or self.guard.keeps(self.n)[arm] else self.fill()
         tracked = self.w
         if self.tracking != "focused":
             part = 0.5 * self.size / math.sqrt(self.size**2 + self.pulls)
@@ -572,11 +685,12 @@ class Twin:
             owed = (self.pulls + 1) * tracked
         elif self.tracking == "averaged":
             owed = (self.pulls + 1) * self.average
-        lag = np.where(tracked > 0, self.n - owed, math.inf)
-        chosen = int(followed.integers[2])
-        if lag[chosen] <= lag.min() + TIE * (1 + abs(lag.min())):
-            return chosen
-        return int(np.argmin(lag))
+        allowed = tracked > 0
+        if self.anytime:
+            allowed &= self.guard.keeps(self.n)
+            if not allowed.any():
+                return self.fill()
+        return self.furthest_behind(allowed, owed)
 
 
 class AnswerTwin(Twin):

@@ -38,8 +38,7 @@ class AllocationSet:
     costs : (K,) array
         What one sample of each arm costs.
     inside : (K,) array
-        The allocation whose least share is largest: of the arms in play, or with limits of its
-        own of `arms`.
+        The allocation that gives each arm in play the same part of what it could get.
     deep : (K,) array
         An allocation at which all inequalities hold strictly: `above`, and w >= 0 of `arms`.
     polytope : Polytope or None
@@ -108,7 +107,7 @@ class AllocationSet:
             arms=in_play,
             in_play=in_play,
             costs=polytope.problem.costs,
-            inside=polytope.deepest_policy(slacks=False),
+            inside=polytope.fair_policy(),
             deep=polytope.deepest_policy(),
             polytope=polytope,
         )
@@ -157,10 +156,13 @@ class AllocationSet:
 
         Spent shares are u_a = c_a w_a / (c . w). As w sums to one, a row A w <= b says
         (A - b 1') w <= 0, which holds for all multiples of w, so for u / c as well. Where all
-        cost the same, and on the simplex, nothing changes.
+        cost the same nothing changes, and the simplex stays the simplex.
         """
-        if np.ptp(self.costs) == 0 or self.is_simplex:
+        if np.ptp(self.costs) == 0:
             return self
+        inside, deep = self._spent(self.inside), self._spent(self.deep)
+        if self.is_simplex:
+            return replace(self, inside=inside, deep=deep)
         above = self._homogeneous(self.above, self.limit)
         equal = independent(self._homogeneous(self.equal, self.total), self.arms)
         equal = np.vstack([np.ones(len(self.costs)), equal])
@@ -170,8 +172,8 @@ class AllocationSet:
             limit=np.zeros(len(above)),
             equal=equal,
             total=np.r_[1.0, np.zeros(len(equal) - 1)],
-            inside=self._spent(self.inside),
-            deep=self._spent(self.deep),
+            inside=inside,
+            deep=deep,
             is_spent=True,
         )
 

@@ -249,7 +249,7 @@ def _unconstrained(problem: Problem, mu: Array, kl: float) -> Unconstrained:
     free = Polytope(problem.replace(constraints=()))
     vertex = free.optimal_vertex(mu)
     edges = free.edges(vertex)
-    every = AllocationSet.simplex(free)
+    every = AllocationSet.simplex(free).in_spend()
     result = _scenario(problem, edges, edges.gaps(mu), mu, every, kl)
     if problem.has_costs:
         result = _in_samples(result, every)

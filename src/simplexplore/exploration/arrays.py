@@ -30,6 +30,7 @@ from simplexplore.kernels.records import (
 from simplexplore.kernels.search import LOOKS
 from simplexplore.kernels.slots import Slots
 from simplexplore.problem.families import Bounded
+from simplexplore.samplers import Sampler
 
 from .plan import Plan
 from .stopping import kk21_levels
@@ -58,11 +59,14 @@ LEAN = 0.05
 
 
 def make_setting(
-    plan: Plan, polytope: Polytope, table: VertexTable | AnswerTable, slots: Slots
+    plan: Plan,
+    polytope: Polytope,
+    allowed: AllocationSet,
+    table: VertexTable | AnswerTable,
+    slots: Slots,
 ) -> Setting:
     """What stays fixed during a run."""
     problem, rewards = plan.problem, plan.problem.rewards
-    allowed = AllocationSet.of(polytope, plan.scenario)
     log_union = log_policy = -np.log(plan.delta_of_rule)
     levels = np.zeros(1)
     rule = EDGES
@@ -77,13 +81,13 @@ def make_setting(
     low, high = rewards.to_unit(rewards.range_of_means())
     domain = rewards.unit_domain() or (-np.inf, np.inf)
     arms = np.flatnonzero(allowed.inside > 0)
-    sampler = plan.sampler.in_scenario(plan.scenario)
+    scenario = scenario_of_rule(allowed)
     setting = Setting(
         size=problem.size,
         closed_form=rewards.closed_form,
         family=rewards.code,
-        anytime=plan.scenario == "anytime",
-        tracking=_TRACKING[plan.tracking or plan.sampler.tracking[plan.scenario]],
+        anytime=scenario != "end-of-time",
+        tracking=_TRACKING[plan.tracking or plan.sampler.tracking[scenario]],
         sticking=bool(problem.epsilon),
         delta=float(plan.delta_of_rule),
         # One's own threshold may be anything; ours are never below log(1 / delta).
@@ -106,6 +110,9 @@ def make_setting(
         limited=bool(allowed.floor.any() or np.isfinite(allowed.cap).any()),
         floor=np.ascontiguousarray(allowed.floor),
         cap=np.ascontiguousarray(allowed.cap),
+        room=0.0,
+        # Counts are whole numbers: an equality holds up to one pull.
+        steps=np.abs(allowed.equal - allowed.total[:, None])[:, arms].max(axis=1),
         start=allowed.start,
         inside=allowed.inside,
         deep=allowed.deep,
@@ -116,10 +123,17 @@ def make_setting(
         betting=betting,
         rule=rule,
         log_policy=float(log_policy),
-        pairs=best_arm_table(problem.size, arms) if sampler.pairs else empty_table(),
+        pairs=best_arm_table(problem.size, arms)
+        if plan.sampler.in_scenario(scenario).pairs
+        else empty_table(),
         slots=slots,
     )
     return setting._replace(fixed=_fixed_allocation(plan, setting))
+
+
+def scenario_of_rule(allowed: AllocationSet) -> str:
+    """The scenario whose rule samples follow: what matters is whether they have limits."""
+    return "end-of-time" if allowed.is_simplex else "anytime"
 
 
 def tilt_levels(
@@ -166,10 +180,11 @@ def _projected(setting: Setting, target: Array) -> Array:
     return w
 
 
-def make_state(plan: Plan, setting: Setting, table: VertexTable | AnswerTable) -> State:
+def make_state(
+    plan: Plan, sampler: Sampler, setting: Setting, table: VertexTable | AnswerTable
+) -> State:
     """What changes, for the vertices known now."""
     size, rows = setting.size, len(setting.start)
-    sampler = plan.sampler.in_scenario(plan.scenario)
     run = Run(
         n=np.zeros(size),
         mean=np.zeros(size),
@@ -177,6 +192,8 @@ def make_state(plan: Plan, setting: Setting, table: VertexTable | AnswerTable) -
         target=np.zeros(size),
         average=np.zeros(size),
         w=np.zeros(size),
+        filler=np.zeros(size),
+        given_up=np.zeros(size),
         gap=np.zeros(0),
         spread=np.zeros(0),
         value=np.zeros(0),
@@ -197,6 +214,7 @@ def make_state(plan: Plan, setting: Setting, table: VertexTable | AnswerTable) -
         rows=np.zeros((5, rows)),
         scratch=np.zeros((4, size)),
         system=np.zeros((rows, rows)),
+        excess=np.zeros(rows + 3),
         **_tilt_memory(plan, setting, table),
     )
     return fitted(table.arrays(), setting.pairs, run, memory)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.errors import ProblemError, SettingError, SimplexploreError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.circuits import count_directions
@@ -43,10 +44,12 @@ from simplexplore.kernels.records import (
 )
 from simplexplore.kernels.search import BEST, LOOKS, gain_bound, level_of_policy, surplus
 from simplexplore.kernels.tilt import tilt_evidence
+from simplexplore.problem.spelling import listed
 from simplexplore.samplers import SAMPLERS
 
-from .arrays import fitted, make_setting, make_state
+from .arrays import fitted, make_setting, make_state, scenario_of_rule
 from .compile import Program, Stopwatch, is_switched_off
+from .excess import excess_bound
 from .plan import Plan
 from .regret import Regret, largest_regret
 from .vertex_table import AnswerTable, VertexTable
@@ -90,7 +93,9 @@ class Engine:
             # The start must not depend on any means: maximise nothing.
             start = self.polytope.optimal_vertex(np.zeros(problem.size))
             self.table = VertexTable(self.polytope, start)
-        self._sampler = plan.sampler.in_scenario(plan.scenario)
+        self._allowed = AllocationSet.of(self.polytope, plan.scenario)
+        self._check_samples()
+        self._sampler = plan.sampler.in_scenario(scenario_of_rule(self._allowed))
         self._program = Program(
             self._sampler.file,
             plan.threshold.file,
@@ -99,22 +104,37 @@ class Engine:
             bool(problem.epsilon),
             bool(problem.stop_when),
         )
-        self._setting = make_setting(plan, self.polytope, self.table, self._program.slots)
+        self._make_setting()
         self._forget_growth()
+
+    def _check_samples(self) -> None:
+        """Refuse limits that leave no samples to an arm that some policy uses."""
+        starved = np.flatnonzero(self._allowed.in_play & ~(self._allowed.inside > 0))
+        if len(starved):
+            arms = listed(self.plan.problem.arms[a] for a in starved)
+            raise ProblemError(
+                f"the limits on exploration leave no samples to {arms}; samplers need some of every "
+                "arm that a policy may use. 'simplexplore bound' says which limits they are."
+            )
 
     def twin(self) -> Engine:
         """Another engine for the same plan, for another thread: nothing that changes is shared."""
         other = object.__new__(Engine)
         other.plan, other.polytope = self.plan, self.polytope
+        other._allowed = self._allowed
         other._sampler, other._program = self._sampler, self._program
         other.table, other._setting = self.table.fresh(), self._setting
         other._forget_growth()
         return other
 
+    def _make_setting(self) -> None:
+        parts = self.polytope, self._allowed, self.table, self._program.slots
+        self._setting = make_setting(self.plan, *parts)
+
     def _forget_growth(self) -> None:
         """Arrays for the vertices known now; what is added later is remembered in order."""
         self._followed: list[int] = []
-        self._arrays = make_state(self.plan, self._setting, self.table)
+        self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
         self._blocks: list[Block] | None = None
         self._stopwatch = Stopwatch()
         self.pending: Array = np.zeros(self._setting.size)
@@ -271,6 +291,18 @@ class Engine:
                 "satisfy the constraints; project_within_rows finds the closest one that does."
             )
 
+    @cached_property
+    def excess_bound(self) -> float | None:
+        """Pulls by which limits on samples can be exceeded at most; None if there are none."""
+        if self._allowed.is_simplex:
+            return None
+        return excess_bound(self._allowed, self._setting.room)
+
+    @property
+    def handed_out(self) -> Array:
+        """Pulls by arm: answered, in flight, and given up."""
+        return np.asarray(self.run.n + self.pending + self.run.given_up)
+
     def may_play(self, arm: int) -> bool:
         """Whether some feasible policy uses the arm."""
         return bool(self._setting.inside[arm] > 0)
@@ -326,7 +358,7 @@ class Engine:
     def tighten(self, delta: float) -> None:
         """Go on with another delta: thresholds change, evidence and allocation do not."""
         self.plan = replace(self.plan, delta=delta)
-        self._setting = make_setting(self.plan, self.polytope, self.table, self._program.slots)
+        self._make_setting()
         self._blocks = None
         self.run.integers[LOOK] = max(0, int(self.run.integers[LOOK]))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
-from simplexplore.problem.problem import EXPLORATION, Problem
+from simplexplore.problem.problem import Problem
 from simplexplore.problem.stop_when import StopWhen
 from simplexplore.samplers import TRACKINGS, Sampler, find_sampler
 
@@ -125,12 +125,6 @@ def _changed(problem: Problem, **changes: object) -> Problem:
 
 def _check_supported(problem: Problem) -> None:
     """Refuse what `bound` knows and samplers do not."""
-    if problem.scenario == EXPLORATION:
-        raise SettingError(
-            f"no sampler keeps the limits in [{EXPLORATION}] yet: `bound` says what they cost, but "
-            "nothing can be run within them. Choose scenario 'end-of-time' or 'anytime' "
-            "(--scenario)."
-        )
     if problem.has_costs:
         raise SettingError(
             "no sampler minds [costs] yet: `bound` says what the best mix costs to find, but "

@@ -337,18 +337,44 @@ class Polytope:
         _, policy = self._depth(slacks=slacks)
         return policy
 
-    def _depth(self, *, slacks: bool = True) -> tuple[float, Array]:
-        """Largest least value of the variables in play, and a policy that has it."""
+    def fair_policy(self) -> Array:
+        """A feasible policy that gives each arm a fair part of what it could get.
+
+        An arm may claim an equal share, or the largest one that some feasible policy gives it,
+        whichever is less. All get the same part of their claims, as large as can be: no less
+        than one part in as many as there are arms (docs/theory/tracking.md).
+        """
+        arms = self.form.columns[self.form.columns < self.size]
+        most = self.deepest_policy(slacks=False)
+        if not len(arms):
+            return most
+        equal = 1.0 / len(arms)
+        for a in arms:
+            if most[a] < equal * (1 - 1e-9):
+                cost = np.zeros(self.size)
+                cost[a] = 1.0
+                most = np.maximum(most, self.optimal_vertex(cost).policy)
+        _, policy = self._depth(slacks=False, claims=np.minimum(most, equal))
+        return policy
+
+    def _depth(self, *, slacks: bool = True, claims: Array | None = None) -> tuple[float, Array]:
+        """Largest least value of the variables in play, and a policy that has it.
+
+        With `claims` of all arms it is the largest part of them instead.
+        """
         form = self.form
         assert form.start is not None
-        if form.low.any() or np.isfinite(form.high).any():
-            return self._depth_within_limits(slacks=slacks)
         columns = form.columns
         arms = columns < self.size
+        moves = (arms | slacks).astype(float)
+        if claims is not None:
+            moves[arms] = claims[columns[arms]]
+        if form.low.any() or np.isfinite(form.high).any():
+            return self._depth_within_limits(moves, slacks=slacks)
         tableau = form.tableau(form.start)
         body = np.asarray(tableau.body, dtype=float)
         # One more variable, the depth, that lifts all the others.
-        lift = body @ (arms | slacks).astype(float)
+        lift = body @ moves
         tableau = Tableau(np.column_stack([body, lift]), tableau.values, tableau.basis)
         cost = np.zeros(len(columns) + 1)
         cost[-1] = 1.0
@@ -356,10 +382,10 @@ class Polytope:
         values = np.zeros(len(cost))
         values[tableau.basis] = np.maximum(tableau.values, 0.0)
         policy = np.zeros(self.size)
-        policy[columns[arms]] = values[:-1][arms] + values[-1]
+        policy[columns[arms]] = values[:-1][arms] + values[-1] * moves[arms]
         return float(values[-1]), np.asarray(policy / policy.sum())
 
-    def _depth_within_limits(self, *, slacks: bool) -> tuple[float, Array]:
+    def _depth_within_limits(self, moves: Array, *, slacks: bool) -> tuple[float, Array]:
         """The same where arms have floors or caps, which move with the depth.
 
         A depth is possible if a point misses no row between the moved ends. By how much rows
@@ -374,16 +400,18 @@ class Polytope:
         matrix = form.matrix(form.rows, columns)
         held = np.where(form.fixed, form.low, 0.0)
         bound = form.bound(form.rows) - form.matrix(form.rows, np.arange(self.size)) @ held
-        moves = arms | slacks
         rise: Array | float
-        depth = float(((high - low) / 2 if slacks else high)[moves].min(initial=1.0))
+        lifted = moves > 0
+        most = (high - low) / 2 if slacks else high
+        depth = float((np.minimum(most, 1.0)[lifted] / moves[lifted]).min(initial=np.inf))
+        depth = depth if np.isfinite(depth) else 1.0
         none = np.full(len(form.rows), -1)
         for _ in range(MAX_DEPTHS):
             if slacks:
                 lower, upper, rise, fall = low + depth, high - depth, np.ones(len(arms)), -1.0
             else:
-                lower, upper = np.where(arms, np.maximum(low, depth), 0.0), high
-                rise, fall = (arms & (low <= depth)).astype(float), 0.0
+                lower, upper = np.where(arms, np.maximum(low, depth * moves), 0.0), high
+                rise, fall = np.where(arms & (low <= depth * moves), moves, 0.0), 0.0
             tableau, missing = phase_one(matrix, bound - matrix @ lower, none, upper - lower)
             turned = tableau.turned[: len(columns)]
             if missing < 1e-15:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from .guard import keeps, least_harm, measure, saves
 from .information import draw, refresh, touch
 from .kernel import inlined, kernel
 from .records import (
@@ -46,6 +47,8 @@ def begin(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         run.target[a] = 0.0
         run.average[a] = setting.inside[a]
         run.w[a] = setting.fixed[a]
+        run.filler[a] = setting.inside[a]
+        run.given_up[a] = 0.0
     for e in range(run.root.size):
         run.root[e] = 0.0
     for i in range(run.integers.size):
@@ -132,21 +135,37 @@ def judge(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
 
 
 @kernel
-def try_arms(setting: Setting, run: Run) -> int:
-    """Each arm once, in order; until all have answered, the inside of the set is tracked."""
+def try_arms(setting: Setting, run: Run, memory: Memory) -> int:
+    """Each arm once, in order; until all have answered, the inside of the set is tracked.
+
+    An arm that limits forbid is tried when enough has been saved for it; until then arms that
+    use up none of them come first.
+    """
+    waiting = False
     for a in range(setting.size):
         run.target[a] += setting.inside[a]
+    if setting.anytime:
+        measure(setting, run, memory)
+    for k in range(setting.first_arms.size):
+        a = setting.first_arms[k]
+        if run.n[a] == 0.0:
+            if not setting.anytime or keeps(setting, run, memory, a):
+                return a
+            waiting = True
     arm = -1
     least = math.inf
     for k in range(setting.first_arms.size):
         a = setting.first_arms[k]
-        if run.n[a] == 0.0:
-            return a
         lag = run.n[a] - run.target[a]
+        if setting.anytime:
+            if not keeps(setting, run, memory, a):
+                continue
+            if waiting and not saves(setting, a):
+                lag += 1e12
         if lag < least:
             least = lag
             arm = a
-    return arm
+    return arm if arm >= 0 else least_harm(setting, run, memory)
 
 
 @inlined
@@ -154,9 +173,9 @@ def choose(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """The next arm, into run.integers[ARM]."""
     if run.integers[WARM]:
         setting.slots.allocate(setting, table, run, memory)
-        run.integers[ARM] = track(setting, run)
+        run.integers[ARM] = track(setting, run, memory)
     else:
-        run.integers[ARM] = try_arms(setting, run)
+        run.integers[ARM] = try_arms(setting, run, memory)
 
 
 @inlined
@@ -199,7 +218,7 @@ def simulate_runs(setting: Setting, table: Table, run: Run, memory: Memory, job:
         waiting = progress[1] == 1
         if not waiting:
             begin(setting, table, run, memory)
-            run.integers[ARM] = try_arms(setting, run)
+            run.integers[ARM] = try_arms(setting, run, memory)
             run.integers[VERTEX] = progress[2]
             for k in range(4):
                 run.rewards[k] = seeds[i, 0, k]

@@ -102,6 +102,7 @@ def fold_events(setting: Setting, table: Table, run: Run, memory: Memory, events
                     pending[arms[i]] -= 1.0
                 elif kind == LATE:
                     weigh(setting, run, pending, 1.0)
+                    run.given_up[arms[i]] -= 1.0
                 observe(setting, table, run, arms[i], rewards[i])
                 progress[1] = 1
             status = judge(setting, table, run, memory)
@@ -111,6 +112,7 @@ def fold_events(setting: Setting, table: Table, run: Run, memory: Memory, events
         elif kind == EXPIRED:
             weigh(setting, run, pending, -1.0)
             pending[arms[i]] -= 1.0
+            run.given_up[arms[i]] += 1.0
         if kind in (ASKED, ELSEWHERE):
             # A pull made elsewhere takes a turn too, though nobody follows the choice.
             choose_in_flight(setting, table, run, memory, pending, events.aside)

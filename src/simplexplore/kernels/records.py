@@ -108,8 +108,10 @@ class Setting(NamedTuple):
     limited: bool  # whether some arm has a floor or a cap
     floor: Vector  # (K,) least share of each arm
     cap: Vector  # (K,) largest share of each arm; inf where there is none
+    room: float  # pulls by which limits may be exceeded while arms are tried for the first time
+    steps: Vector  # by equality: the largest part of a pull by which whole pulls must miss it
     start: Vector  # multipliers of all rows that give every arm the price 1
-    inside: Vector  # allocation in the set whose least share is largest
+    inside: Vector  # allocation in the set that gives each arm a fair part of what it could get
     deep: Vector  # allocation strictly inside all rows
     first_arms: Indices  # arms to play once before anything else
     fixed: Vector  # (K,) allocation of samplers that never change it
@@ -131,6 +133,8 @@ class Run(NamedTuple):
     target: Vector  # (K,) sum of the allocations tracked
     average: Vector  # (K,) their average, late ones weighing more (averaged tracking)
     w: Vector  # (K,) the allocation tracked now
+    filler: Vector  # (K,) the one that is followed where limits forbid every arm of w
+    given_up: Vector  # (K,) pulls that were handed out and have expired
     gap: Vector  # by edge of the vertex: v . mean + offset
     spread: Vector  # by edge: sum of variance v^2 / n (closed-form families)
     value: Vector  # by edge: the statistic
@@ -153,6 +157,7 @@ class Memory(NamedTuple):
     rows: Matrix  # (c, number of rows)
     scratch: Matrix  # (d, K): nothing is kept there
     system: Matrix  # (rows, rows): scratch for small linear systems
+    excess: Vector  # scratch of guard.py, by row and three more
     looks: Matrix  # (8, E): what `tilt` knows of the edges, see search.py
     edge: Table  # one edge: scratch
     tilting: Matrix  # scratch of tilt.py

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from .guard import fill, keeps, measure
 from .kernel import inlined, kernel
-from .records import AVERAGED, DIRECT, FOCUSED, PULLS, SAMPLED, Run, Setting
+from .records import AVERAGED, DIRECT, FOCUSED, PULLS, SAMPLED, Memory, Run, Setting
 from .rng import uniform
 
 # Averaged tracking weighs the allocation of time s like s^(FORGETTING - 1). Of 2 and 4, 2 was
@@ -22,7 +23,7 @@ def exploration(setting: Setting, pulls: float) -> float:
 
 
 @kernel
-def track(setting: Setting, run: Run) -> int:
+def track(setting: Setting, run: Run, memory: Memory) -> int:
     """Choose the arm that follows the allocation run.w.
 
     The allocation that is tracked leans towards the inside of the set by the share of
@@ -30,8 +31,11 @@ def track(setting: Setting, run: Run) -> int:
     allocations; averaged tracking an average in which late ones weigh more, which forgets
     early mistakes and still settles where optimal allocations are not unique; direct
     tracking follows the present one; sampling draws from it. Focused tracking is cumulative
-    among the arms of the present allocation only, without forced exploration.
+    among the arms of the present allocation only, without forced exploration. Where samples have
+    limits, only arms that keep them are chosen (guard.py).
     """
+    if setting.anytime:
+        measure(setting, run, memory)
     if setting.tracking == SAMPLED:
         for a in range(setting.size):
             run.target[a] += run.w[a]
@@ -43,6 +47,8 @@ def track(setting: Setting, run: Run) -> int:
                 left -= run.w[a]
                 if left < 0.0:
                     break
+        if setting.anytime and not keeps(setting, run, memory, arm):
+            return fill(setting, run, memory)
         return arm
     share = 0.0
     if setting.tracking != FOCUSED:
@@ -54,7 +60,7 @@ def track(setting: Setting, run: Run) -> int:
         tracked = (1.0 - share) * run.w[a] + share * setting.inside[a]
         run.target[a] += tracked
         run.average[a] += (tracked - run.average[a]) * min(1.0, FORGETTING / pulls)
-        if tracked > 0.0:
+        if tracked > 0.0 and (not setting.anytime or keeps(setting, run, memory, a)):
             owed = run.target[a]
             if setting.tracking == DIRECT:
                 owed = pulls * tracked
@@ -64,4 +70,4 @@ def track(setting: Setting, run: Run) -> int:
             if lag < least:
                 least = lag
                 arm = a
-    return arm
+    return arm if arm >= 0 else fill(setting, run, memory)

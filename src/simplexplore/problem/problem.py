@@ -192,6 +192,12 @@ class Problem:
         """How much less than the best an answer may earn: epsilon, or the regret of stop_when."""
         return self.stop_when.regret if self.stop_when else self.epsilon
 
+    def limits_on_samples(self, scenario: str) -> tuple[Constraint, ...]:
+        """Rows that samples must keep: none, the constraints, or limits of their own."""
+        if scenario == EXPLORATION:
+            return self.exploration
+        return self.constraints if scenario == "anytime" else ()
+
     @property
     def has_costs(self) -> bool:
         """Whether pulls cost anything but 1."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from simplexplore.bound.allocation_set import AllocationSet
+from simplexplore.exploration.excess import excess_bound
 from simplexplore.exploration.expected_samples import expected_samples
 
 if TYPE_CHECKING:
@@ -12,9 +14,15 @@ if TYPE_CHECKING:
 
 
 def bound_to_dict(bound: Bound) -> dict[str, Any]:
-    """`Bound.to_dict`, each scenario with `expected_samples`: None where there is no number."""
+    """`Bound.to_dict`, each scenario with `expected_samples` and, of limits, `excess_bound`.
+
+    None where there is no number.
+    """
     found: dict[str, Any] = bound.to_dict()
     for name, scenario in found["scenarios"].items():
+        allowed = AllocationSet.of(bound._polytope, name)
+        most = math.inf if allowed.is_simplex else excess_bound(allowed)
+        scenario["excess_bound"] = most if most < math.inf else None
         expected = expected_samples(bound, name)
         scenario["expected_samples"] = expected if expected is None or expected < math.inf else None
     return found

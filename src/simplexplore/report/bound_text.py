@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.information import Information, binary_kl
 from simplexplore.bound.result import RelaxedBound
+from simplexplore.exploration.excess import excess_bound, limits_in_words
 from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.problem.problem import EXPLORATION, SCENARIOS
 from simplexplore.problem.spelling import policy_in_words
@@ -274,6 +276,7 @@ NoteKind = Literal[
     "answer",
     "mix",
     "stop when",
+    "limits",
     "ties",
     "other allocations",
     "degenerate",
@@ -316,6 +319,10 @@ def notes(bound: Bound) -> list[Note]:
             f"{number(bound.problem.stop_when.regret)} more than the answer (see 'simulate')."
         )
         remarks.append(Note("stop when", words))
+    if bound.problem.scenario != "end-of-time" and bound.edges:
+        allowed = AllocationSet.of(bound._polytope, bound.problem.scenario)
+        if not allowed.is_simplex:
+            remarks.append(Note("limits", limits_in_words(excess_bound(allowed))))
     if bound.ties:
         tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
         more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""

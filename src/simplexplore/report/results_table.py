@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .bound_text import uses
+from simplexplore.exploration.excess import limits_in_words
+from simplexplore.problem.problem import EXPLORATION
+
+from .bound_text import limits_used, uses
 from .numbers import mean_and_error, number, percent, percent_between, ratio
 from .results_text import circumstances, comparable, sampler_labels, standing
 from .table import MAX_ROWS, print_limited, titled_table
@@ -41,8 +44,10 @@ def print_results(results: Sequence[Results], console: Console) -> None:
                 style="dim",
             )
         plan = group[0].plan
-        if plan.scenario == "anytime" and plan.problem.names:
-            print_limited(console, _realised_use(group), len(plan.problem.names), "with more slack")
+        if limits := plan.problem.limits_on_samples(plan.scenario):
+            print_limited(console, _realised_use(group), len(limits), "with more slack")
+            if (most := group[0].excess_bound) is not None:
+                console.print(limits_in_words(most))
     console.print()
     for sentence in dict.fromkeys(standing(result) for result in results):
         console.print(sentence)
@@ -89,7 +94,8 @@ def _realised_use(group: Sequence[Results]) -> Table:
     for label in sampler_labels(group):
         table.add_column(label, justify="right", overflow="fold")
     realised = [result.constraint_use() for result in group]
-    for use in uses(group[0].bound, MAX_ROWS):
+    shown = limits_used if group[0].plan.scenario == EXPLORATION else uses
+    for use in shown(group[0].bound, MAX_ROWS):
         amounts = [r[use.name] for r in realised]
         table.add_row(use.name, use.limit, *("-" if x is None else f"{x:.3f}" for x in amounts))
     return table

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from simplexplore.exploration.excess import limits_in_words
 from simplexplore.problem.spelling import count
 
 from .numbers import number, percent, shorten
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from simplexplore.study.records import StudySummary
-    from simplexplore.study.status import EdgeStatus, Status
+    from simplexplore.study.status import ConstraintStatus, EdgeStatus, Status
 
 
 def print_status(status: Status, console: Console) -> None:
@@ -62,7 +64,13 @@ def print_status(status: Status, console: Console) -> None:
             console, _comparisons(status["edges"]), len(status["edges"]), "nearer their end"
         )
     if status["constraints"]:
-        print_limited(console, _constraints(status), len(status["constraints"]), "")
+        table = _constraints("Constraints", status["constraints"])
+        print_limited(console, table, len(status["constraints"]), "")
+    if status["exploration"]:
+        table = _constraints("Limits on exploration", status["exploration"])
+        print_limited(console, table, len(status["exploration"]), "")
+    for sentence in limits_kept(status):
+        console.print(sentence)
 
 
 def _between(low: float | None, high: float | None) -> str:
@@ -145,15 +153,32 @@ def _comparisons(edges: Sequence[EdgeStatus]) -> Table:
     return table
 
 
-def _constraints(status: Status) -> Table:
-    table = titled_table("Constraints")
+def _constraints(title: str, rows: Sequence[ConstraintStatus]) -> Table:
+    table = titled_table(title)
     table.add_column("constraint")
-    for name in ("at least", "at most", "samples so far", "mix"):
+    for name in ("at least", "at most", "pulls so far", "mix"):
         table.add_column(name, justify="right")
-    for row in status["constraints"][:MAX_ROWS]:
+    for row in rows[:MAX_ROWS]:
         cells = [_number(row[name]) for name in ("lower", "upper", "explored", "policy")]
         table.add_row(shorten(row["name"], 30), *cells)
     return table
+
+
+def limits_kept(status: Status) -> list[str]:
+    """What holds of limits on samples, and which were exceeded all the same, from outside."""
+    limits = status["exploration"] or status["constraints"]
+    if not any(row["excess"] is not None for row in limits):
+        return []
+    most = math.inf if status["excess_bound"] is None else status["excess_bound"]
+    above = [row for row in limits if (row["excess"] or 0.0) > most + 1e-6]
+    return [
+        limits_in_words(most),
+        *(
+            f"{row['name']} is exceeded by {number(row['excess'] or 0.0)} pulls, by pulls made "
+            "elsewhere."
+            for row in above
+        ),
+    ]
 
 
 def print_studies(studies: Sequence[StudySummary], console: Console) -> None:

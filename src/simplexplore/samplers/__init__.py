@@ -29,7 +29,7 @@ _ORDER = ("ctns", "cge", "ptns", "uniform", "oracle", "top-two")
 _FILES = {"oracle": "uniform.py"} | {
     file.stem.replace("_", "-"): file.name
     for file in HERE.glob("*.py")
-    if file.stem not in ("__init__", "declarations")
+    if file.stem not in ("__init__", "declarations", "top_two_within")
 }
 
 SAMPLERS = tuple(
@@ -51,7 +51,7 @@ class Sampler:
 
     def in_scenario(self, scenario: str) -> Sampler:
         """The sampler with the file that the scenario needs."""
-        if self.within is None or scenario != "anytime":
+        if self.within is None or scenario == "end-of-time":
             return self
         other = _read(self.name, self.within)
         return replace(other, tracking=self.tracking, pairs=self.pairs or other.pairs)

@@ -4,10 +4,8 @@ The challenger is the edge with the least evidence, plus a small logarithmic pri
 have hardly been tried; between its arms, samples go where they inform most. Of bounded rewards
 `tilt` knows more than their means: evidence and shares count by the variance seen. Two policies
 that tie could keep each other busy for ever while a third is underrated, so now and then, about
-sqrt(t) times in all for each arm, the arms are played in turn. Where exploration must satisfy
-the constraints, information-directed shares have no meaning without the rows' prices: there
-the target is the exact allocation within the set (ctns.py), solved for at every other step and
-tracked with a short memory.
+sqrt(t) times in all for each arm, the arms are played in turn. Where samples have limits, shares
+are divided by the arms' prices (top_two_within.py).
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from simplexplore.kernels.records import PULLS, VERTEX, Memory, Run, Setting, Ta
 
 ARM_VECTORS = 0
 EDGE_VECTORS = 0
-TRACKING = {"end-of-time": "focused", "anytime": "averaged"}
-WITHIN_CONSTRAINTS = "ctns.py"
+TRACKING = "focused"
+WITHIN_CONSTRAINTS = "top_two_within.py"
 
 # Of the prices 0, 1/4, 1/2, 0.7, 1 and the turns 0, 1/4, 1/2, 1 these were chosen on exp1, exp2,
 # ptns8 and gauss 1 (6000 runs each): less of either leaves long tails on exp1, more costs samples.
@@ -36,10 +34,10 @@ PRIOR = 2.0
 
 
 @kernel
-def turns(setting: Setting, pulls: float) -> int:
+def turns(setting: Setting, pulls: float, part: float) -> int:
     """Forced pulls due after so many in all."""
     size = float(setting.size)
-    return int(TURNS * size * (math.sqrt(size * size + pulls) - size))
+    return int(part * size * (math.sqrt(size * size + pulls) - size))
 
 
 @kernel
@@ -101,15 +99,8 @@ def share(setting: Setting, table: Table, run: Run, first: int, edge: int) -> No
 
 
 @kernel
-def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
-    """Share the next sample among the arms of the challenger."""
-    for a in range(setting.size):
-        run.w[a] = 0.0
-    pulls = float(run.integers[PULLS])
-    turn = turns(setting, pulls)
-    if turn > turns(setting, pulls - 1.0):
-        run.w[setting.first_arms[turn % setting.first_arms.size]] = 1.0
-        return
+def challenger_of(setting: Setting, table: Table, run: Run) -> int:
+    """The edge with the least evidence, its arms' rarity priced."""
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     challenger = first
@@ -122,4 +113,18 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         if score < least:
             least = score
             challenger = edge
-    share(setting, table, run, first, challenger)
+    return challenger
+
+
+@kernel
+def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
+    """Share the next sample among the arms of the challenger."""
+    for a in range(setting.size):
+        run.w[a] = 0.0
+    pulls = float(run.integers[PULLS])
+    turn = turns(setting, pulls, TURNS)
+    if turn > turns(setting, pulls - 1.0, TURNS):
+        run.w[setting.first_arms[turn % setting.first_arms.size]] = 1.0
+        return
+    first = table.first_edge[run.integers[VERTEX]]
+    share(setting, table, run, first, challenger_of(setting, table, run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,13 +12,15 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError, SimplexploreError
+from simplexplore.exploration.excess import excess_bound
 from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.families import Bounded
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import EXPLORATION, Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 
 from .results_files import ResultsFolder
@@ -111,12 +114,24 @@ class Results:
         return np.asarray(self.pulls / self.stopping_times[:, None])
 
     def constraint_use(self) -> dict[str, float | None]:
-        """Mean over runs of what the samples taken used of each constraint."""
+        """Mean over runs of what the samples taken used of each constraint.
+
+        Of the limits on exploration where these are what samples must keep.
+        """
         problem = self.plan.problem
+        rows = problem.exploration if self.plan.scenario == EXPLORATION else problem.constraints
         if not self.runs:
-            return dict.fromkeys(problem.names)
-        use = problem.matrix @ self.allocations().mean(axis=0)
-        return dict(zip(problem.names, use.tolist(), strict=True))
+            return dict.fromkeys(row.name for row in rows)
+        w = self.allocations().mean(axis=0)
+        return {row.name: float(row.coefficients @ w) for row in rows}
+
+    @property
+    def excess_bound(self) -> float | None:
+        """Pulls by which samples can have exceeded limits at any time; None without limits."""
+        allowed = AllocationSet.of(self.bound._polytope, self.plan.scenario)
+        if allowed.is_simplex:
+            return None
+        return excess_bound(allowed)
 
     def summary(self) -> dict[str, Any]:
         """Plain Python numbers under the names of the command's JSON output.
@@ -146,6 +161,7 @@ class Results:
                 "low": low,
                 "high": high,
             },
+            "excess_bound": self.excess_bound if self.excess_bound != math.inf else None,
             "capped": int(self.capped.sum()),
             "lower_bound": self.lower_bound,
             "microseconds_per_step": 1e6 * self.seconds / steps if steps else None,

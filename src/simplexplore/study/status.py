@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import NamedTuple, NotRequired
 from weakref import WeakKeyDictionary
@@ -18,6 +19,8 @@ from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.exploration.intervals import mean_intervals
 from simplexplore.exploration.moment import Moment, moment_of
+from simplexplore.problem.constraint import Constraint
+from simplexplore.problem.problem import EXPLORATION
 from simplexplore.problem.spelling import policy_in_words
 
 from .records import Answer, RunningOrStopped
@@ -64,7 +67,8 @@ class ConstraintStatus(TypedDict):
     name: str
     lower: float | None
     upper: float | None
-    explored: float | None
+    explored: float | None  # over all pulls handed out
+    excess: float | None  # pulls by which they exceed it, of the arm that uses it most
     policy: float | None
 
 
@@ -97,6 +101,8 @@ class StateStatus(TypedDict):
     arms: list[ArmStatus]
     edges: list[EdgeStatus] | None
     constraints: list[ConstraintStatus]
+    exploration: list[ConstraintStatus]  # limits on samples, where they have some of their own
+    excess_bound: float | None
     confidence: float | None
     regret_bound: float | None
     progress: float | None
@@ -132,6 +138,7 @@ def status_of(state: State) -> StateStatus:
     moment = moment_of(engine)
     edges = _edges(state, moment) if engine.is_warm else None
     progress, to_go, to_go_range = _progress(state, edges, known, moment)
+    own = problem.exploration if plan.scenario == EXPLORATION else ()
     return {
         "state": state.name,
         "seq": state.seq,
@@ -155,7 +162,9 @@ def status_of(state: State) -> StateStatus:
         "intervals": INTERVALS,
         "arms": _arms(state, policy, bound, means, low, high),
         "edges": edges,
-        "constraints": _constraints(state, policy),
+        "constraints": _constraints(state, problem.constraints, policy),
+        "exploration": _constraints(state, own, None),
+        "excess_bound": None if engine.excess_bound is None else _finite(engine.excess_bound),
         "confidence": None if moment is None else moment.confidence,
         "regret_bound": None if moment is None else _finite(moment.regret_bound),
         "progress": progress,
@@ -241,20 +250,29 @@ def _edges(state: State, moment: Moment | None) -> list[EdgeStatus]:
     ]
 
 
-def _constraints(state: State, policy: Array | None) -> list[ConstraintStatus]:
+def _constraints(
+    state: State, rows: Sequence[Constraint], policy: Array | None
+) -> list[ConstraintStatus]:
     engine = state.engine
-    problem = engine.plan.problem
+    kept = engine.plan.problem.limits_on_samples(engine.plan.scenario)
+    handed = engine.handed_out
+    pulls = float(handed.sum())
+
+    def excess(row: Constraint) -> float:
+        used, scale = float(row.coefficients @ handed), float(np.abs(row.coefficients).max())
+        above = max(used - pulls * row.upper, pulls * row.lower - used, 0.0)
+        return above / scale if above > 1e-6 * scale else 0.0
+
     return [
         {
-            "name": name,
-            "lower": _finite(lower),
-            "upper": _finite(upper),
-            "explored": float(row @ engine.run.n / engine.pulls) if engine.pulls else None,
-            "policy": None if policy is None else float(row @ policy),
+            "name": row.name,
+            "lower": _finite(row.lower),
+            "upper": _finite(row.upper),
+            "explored": float(row.coefficients @ handed / pulls) if pulls else None,
+            "excess": excess(row) if any(row is one for one in kept) else None,
+            "policy": None if policy is None else float(row.coefficients @ policy),
         }
-        for name, row, lower, upper in zip(
-            problem.names, problem.matrix, problem.lower, problem.upper, strict=True
-        )
+        for row in rows
     ]
 
 

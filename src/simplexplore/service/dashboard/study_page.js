@@ -38,7 +38,7 @@ function draw(places, study) {
   renew(places.chart, ...(points.length ? evidence(points, width)
     : [dim("Nothing to draw until every arm has a reward.")]));
   drawArms(places, study);
-  renew(places.limits, status.constraints.length ? constraints(status) : dim("There are none."));
+  renew(places.limits, status.constraints.length + status.exploration.length ? constraints(status) : dim("There are none."));
   renew(places.edges, status.edges && status.edges.length ? comparisons(status) : dim("None yet."));
   renew(places.recent, events.length ? recent(events) : dim("None yet."));
   // Heard only when the answer or the best mix changes, not with every reward.

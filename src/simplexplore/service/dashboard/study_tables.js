@@ -37,9 +37,10 @@ function limits(row) {
 }
 
 export function constraints(status) {
-  return table("How much of each limit the mix uses, and the samples so far",
-    ["Constraint", "Limit", "Mix", "Slack", "Samples so far"],
-    status.constraints.map((row) => {
+  const rows = [...status.constraints, ...status.exploration];
+  return table(`How much of each limit the mix uses, and all pulls handed out. ${kept(status)}`,
+    ["Constraint", "Limit", "Mix", "Slack", "Pulls so far"],
+    rows.map((row) => {
       const slacks = [row.lower === null ? Infinity : row.policy - row.lower,
         row.upper === null ? Infinity : row.upper - row.policy];
       const slack = row.policy === null ? null : Math.max(0, Math.min(...slacks));
@@ -49,8 +50,21 @@ export function constraints(status) {
         row.policy === null ? null : pictured(number(row.policy), ...bar((row.policy - from) / span),
           ...[row.lower, row.upper].filter((one) => one !== null).map((one) => tick("limit", (one - from) / span))),
         slack === null ? null : slack < 1e-9 ? "none" : number(slack),
-        row.explored === null ? null : number(row.explored)];
+        row.explored === null ? null : isAbove(status, row)
+          ? `${number(row.explored)}, above by ${number(row.excess)} pulls` : number(row.explored)];
     }), [3, 4]);
+}
+
+const isAbove = (status, row) => row.excess > (status.excess_bound ?? Infinity) + 1e-6;
+
+/** What is promised about limits on samples, and what came from outside. */
+function kept(status) {
+  if (status.scenario === "end-of-time" || status.excess_bound === null) return "";
+  const promise = status.excess_bound === 0
+    ? "Pulls keep the limits: no prefix of them ever exceeds one."
+    : `Pulls keep the limits but for ${number(status.excess_bound)} pulls, at any time.`;
+  return [...status.constraints, ...status.exploration].some((row) => isAbove(status, row))
+    ? `${promise} Pulls made elsewhere have exceeded some.` : promise;
 }
 
 export function comparisons(status) {
