@@ -113,8 +113,8 @@ class Engine:
         if len(starved):
             arms = listed(self.plan.problem.arms[a] for a in starved)
             raise ProblemError(
-                f"the limits on exploration leave no samples to {arms}; samplers need some of every "
-                "arm that a policy may use. 'simplexplore bound' says which limits they are."
+                f"the limits on exploration leave no samples to {arms}; samplers need some of "
+                "every arm that a policy may use. 'simplexplore bound' says which limits they are."
             )
 
     def twin(self) -> Engine:
