@@ -78,7 +78,7 @@ def main() -> int:
     above = 0
     for name in FAMILIES:
         found = [*check_tilts(name, given.tilts // len(FAMILIES), given.seed, decades=6)]
-        wrong = sum(excess > 1 for _, _, excess in found)
+        wrong = sum(excess > 1 for *_, excess in found)
         print(f"tilt, {name}: {len(found)} comparisons, {wrong} above the evidence at some point")
         above += wrong
     refused, widest, wrong = check_problems(given.problems, given.recomputed, given.seed)
