@@ -84,24 +84,19 @@ def log_mixture(family, n, sums, v, lam, sigma=None):
     """
     strongest = {"gaussian": 1.5, "bernoulli": 3.0, "poisson": 1.5}[family]
     n, sums, lam = (np.asarray(x, dtype=np.longdouble) for x in (n, sums, lam))
-    prior = np.array(SCALES) / sum(SCALES)
-    parts = []
-    for j, share in enumerate(prior):
-        log_product = np.longdouble(math.log(share))
-        for a, sign in enumerate(np.sign(v)):
-            weights = WIN if sign > 0 else LOSE
-            terms = []
-            for offset, weight in weights.items():
-                t = np.longdouble(0.0 if offset is None else strongest / 1.6 ** (j + offset))
-                b = np.expm1(sign * t)
-                if family == "gaussian":
-                    centred = sums[a] - n[a] * lam[a]
-                    exponent = sign * t * centred / sigma[a] - n[a] * t * t / 2
-                elif family == "bernoulli":
-                    exponent = sign * t * sums[a] - n[a] * np.log1p(b * lam[a])
-                else:
-                    exponent = sign * t * sums[a] - n[a] * b * lam[a]
-                terms.append(math.log(weight / sum(weights.values())) + exponent)
-            log_product += np.logaddexp.reduce(terms)
-        parts.append(log_product)
-    return float(np.logaddexp.reduce(parts))
+    tilts = np.array([strongest / 1.6**k for k in range(30)] + [0.0], dtype=np.longdouble)
+    products = np.log(np.array(SCALES) / sum(SCALES)).astype(np.longdouble)
+    for a, sign in enumerate(np.sign(v)):
+        t, b = sign * tilts, np.expm1(sign * tilts)
+        if family == "gaussian":
+            exponents = t * (sums[a] - n[a] * lam[a]) / sigma[a] - n[a] * t * t / 2
+        elif family == "bernoulli":
+            exponents = t * sums[a] - n[a] * np.log1p(b * lam[a])
+        else:
+            exponents = t * sums[a] - n[a] * b * lam[a]
+        weights = WIN if sign > 0 else LOSE
+        for j in range(len(SCALES)):
+            chosen = [30 if offset is None else j + offset for offset in weights]
+            shares = np.log(np.array([*weights.values()]) / sum(weights.values()))
+            products[j] += np.logaddexp.reduce(shares + exponents[chosen])
+    return float(np.logaddexp.reduce(products))
