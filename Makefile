@@ -11,9 +11,12 @@ demo: $(READY)
 serve: $(READY)
 	$(BIN)/python examples/dashboard.py
 
+# Tests start many processes: bytecode is kept, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Tests of a file share what is made once for them: a server, a browser, results. Many tests wait
-# for something, so that there is room for one process more than cores.
-PYTEST := $(BIN)/pytest -n 3 --dist loadfile
+# for something, so that there is room for one process more than cores. Files in conftest.py's order.
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
 	$(PYTEST)

@@ -25,6 +25,20 @@ def units():
     return set(cache_folder().glob("*/*.code"))
 
 
+# What takes longest comes first, so that no core waits for the last file. Of three that start side
+# by side only one compiles: the others would wait for the same machine code.
+LONGEST = (
+    *("test_allocation", "test_twins", "test_dashboard", "test_reproduction", "test_client"),
+    *("test_samplers", "test_processes", "test_sampler_contract", "test_fuzz", "test_moment"),
+    *("test_search", "test_native", "test_bound_plot", "test_constraints", "test_store_forks"),
+)
+
+
+def pytest_collection_modifyitems(items):
+    place = {name: i for i, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+
+
 def pytest_sessionstart(session):
     session.config.stash[COMPILED] = units()
 
