@@ -319,6 +319,9 @@ unknown key 'detla'; did you mean 'delta'?
 colour = "red"
 unknown key 'colour'; use 'arms', 'means', 'delta', 'epsilon', 'stop_when', 'scenario', ...
 
+room = -1
+room must be 0 or a positive number of pulls; got -1.
+
 stop_when = {regert = 0.1}
 unknown key 'regert' in stop_when; it takes regret.
 

@@ -171,3 +171,18 @@ def test_late_and_lost_rewards_count(tmp_path):
                 )
         assert study.status()["expired"] > 0
         assert study.verify()
+
+
+def test_room_for_the_first_round():
+    """Two pulls above, while arms are tried: all of them at once, and what is owed is saved."""
+    problem = TIGHT.replace(means=MEANS[4], room=2.0)
+    engine = engine_for(problem, "ctns", delta=1e-9)
+    arms = follow(engine, drawn(problem, 400, [0, 1]), 400)
+    counts = np.cumsum(np.eye(4)[arms], axis=0)
+    over = (counts @ problem.matrix[0] - 0.5 * np.arange(1, 401)) / 40
+    assert sorted(set(arms[:10])) == [0, 1, 2, 3]
+    assert 1.9 < over.max() <= 2 + 1e-6
+    # 80 pulls pay for one of the dear arms; never again above once that is done.
+    assert over[200:].max() <= 1e-6
+    assert excess_bound(AllocationSet.of(Polytope(problem), "anytime"), problem.room) == 2
+    assert Problem.from_text(problem.to_text()) == problem

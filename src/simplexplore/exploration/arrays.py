@@ -110,7 +110,7 @@ def make_setting(
         limited=bool(allowed.floor.any() or np.isfinite(allowed.cap).any()),
         floor=np.ascontiguousarray(allowed.floor),
         cap=np.ascontiguousarray(allowed.cap),
-        room=0.0,
+        room=problem.room,
         # Counts are whole numbers: an equality holds up to one pull.
         steps=np.abs(allowed.equal - allowed.total[:, None])[:, arms].max(axis=1),
         start=allowed.start,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .constraint import Constraint
 
-_SETTINGS = ("arms", "means", "delta", "epsilon", "stop_when", "scenario")
+_SETTINGS = ("arms", "means", "delta", "epsilon", "stop_when", "scenario", "room")
 _TABLES = ("rewards", "groups", "constraints", "exploration", "costs")
 _BOUNDS = ("upper", "lower", "equal")
 _MATRIX_KEYS = ("matrix", *_BOUNDS, "names")

@@ -90,6 +90,8 @@ class Problem:
         `constraints` and independent of them.
     costs : mapping of str to float, or array_like, shape (K,), optional
         What one pull of each arm costs; 1 where none is given.
+    room : float
+        Pulls by which a limit on samples may be exceeded while arms are tried for the first time.
 
     Attributes
     ----------
@@ -123,6 +125,7 @@ class Problem:
     epsilon: float
     stop_when: StopWhen | None
     exploration: tuple[Constraint, ...]
+    room: float
     costs: Array
     names: tuple[str, ...]
     matrix: Array
@@ -142,6 +145,7 @@ class Problem:
         stop_when: StopWhen | Mapping[str, float] | None = None,
         exploration: Constraints = (),
         costs: Mapping[str, float] | npt.ArrayLike | None = None,
+        room: float = 0.0,
     ) -> None:
         with about("arms"):
             checked_arms = check_arms(arms)
@@ -174,6 +178,8 @@ class Problem:
             put("epsilon", _check_epsilon(epsilon))
         with about("costs"):
             put("costs", _frozen(check_costs(costs, checked_arms, checked_groups)))
+        with about("room"):
+            put("room", _check_room(room))
         with about("stop_when"):
             put("stop_when", check_stop_when(stop_when))
             if self.epsilon and self.stop_when:
@@ -222,6 +228,7 @@ class Problem:
             "stop_when": self.stop_when,
             "exploration": self.exploration,
             "costs": tuple(self.costs.tolist()) if self.has_costs else None,
+            "room": self.room,
         }
 
     def __eq__(self, other: object) -> bool:
@@ -349,6 +356,8 @@ class Problem:
         if self.stop_when:
             top["stop_when"] = dataclasses.asdict(self.stop_when)
         top["scenario"] = self.scenario
+        if self.room:
+            top["room"] = self.room
         parameters = {key: getattr(self.rewards, key) for key in parameter_names(self.rewards)}
         tables: dict[str, Mapping[str, object]] = {
             "rewards": {"family": self.rewards.name} | parameters,
@@ -403,6 +412,13 @@ def _check_delta(delta: object) -> float:
     if number < LEAST_DELTA:
         raise ProblemError(f"delta must be at least {LEAST_DELTA:g}; got {number:g}.")
     return number
+
+
+def _check_room(room: object) -> float:
+    number = check_number(room, "room")
+    if not 0 <= number < math.inf:
+        raise ProblemError(f"room must be 0 or a positive number of pulls; got {number:g}.")
+    return number + 0.0  # no negative zero
 
 
 def _check_epsilon(epsilon: object) -> float:

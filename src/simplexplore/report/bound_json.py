@@ -21,7 +21,7 @@ def bound_to_dict(bound: Bound) -> dict[str, Any]:
     found: dict[str, Any] = bound.to_dict()
     for name, scenario in found["scenarios"].items():
         allowed = AllocationSet.of(bound._polytope, name)
-        most = math.inf if allowed.is_simplex else excess_bound(allowed)
+        most = math.inf if allowed.is_simplex else excess_bound(allowed, bound.problem.room)
         scenario["excess_bound"] = most if most < math.inf else None
         expected = expected_samples(bound, name)
         scenario["expected_samples"] = expected if expected is None or expected < math.inf else None

@@ -322,7 +322,9 @@ def notes(bound: Bound) -> list[Note]:
     if bound.problem.scenario != "end-of-time" and bound.edges:
         allowed = AllocationSet.of(bound._polytope, bound.problem.scenario)
         if not allowed.is_simplex:
-            remarks.append(Note("limits", limits_in_words(excess_bound(allowed))))
+            remarks.append(
+                Note("limits", limits_in_words(excess_bound(allowed, bound.problem.room)))
+            )
     if bound.ties:
         tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
         more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""

@@ -131,7 +131,7 @@ class Results:
         allowed = AllocationSet.of(self.bound._polytope, self.plan.scenario)
         if allowed.is_simplex:
             return None
-        return excess_bound(allowed)
+        return excess_bound(allowed, self.plan.problem.room)
 
     def summary(self) -> dict[str, Any]:
         """Plain Python numbers under the names of the command's JSON output.
