@@ -32,8 +32,8 @@ FAMILIES = {
 }
 
 # By how much of their terms' size values in extended precision may be too small; and by how much
-# of itself the evidence of conjugate mixtures, whose rounding is not bounded, may be too large.
-ROUNDING, SLACK = 1e-15, 1e-8
+# of itself the value of conjugate mixtures, in plain precision.
+ROUNDING, SLACK = 1e-15, 1e-12
 
 STRENGTH = 1.6 ** -np.arange(31, dtype=np.longdouble)
 STRENGTH[30] = 0

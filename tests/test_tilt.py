@@ -197,6 +197,20 @@ def test_an_arm_that_never_failed_against_a_small_share(other):
     assert one.evidence() > 0.9 * one.statistic
 
 
+def test_rounding_of_the_statistic_is_taken_off():
+    # The multiplier is 1e15: what rounding does to the edge's loss may be half a nat of 750.
+    rng = np.random.default_rng(25)
+    n, means = np.array([622563.0, 9140.0]), np.array([0.0, 23 / 9140])
+    for factor in np.linspace(1, 3, 40):
+        v = np.array([-1e-12 * factor, 9.56087651])
+        one = Comparison(Poisson(), v, n, means)
+        state = certificates.State("poisson", n, means, v, 0.0, np.ones(2))
+        lam = one.certified()[1]
+        points = certificates.feasible_points(rng, state, lam, 0.0, math.inf, 20)
+        least = float(state.log_conjugate(points).min()) + math.log(0.05)
+        assert 700 < one.evidence() <= least
+
+
 def test_zero_one_rewards_are_coins():
     rng = np.random.default_rng(22)
     told = [(rng.random(k) < p).astype(float) for k, p in ((80, 0.6), (120, 0.35))]
