@@ -83,9 +83,7 @@ class _Whole(_Library):
         for function in self._final_module.functions:
             if not function.is_declaration and not function.name.startswith("cfunc."):
                 function.linkage = "internal"
-        # Arms are few: loops over several of them at a time are more code and no faster.
-        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False)
-        passes.run(self._final_module, builder)
+        self._optimize_final_module()
         self._finalize_final_module()
 
 
