@@ -296,6 +296,7 @@ def test_below_a_path_of_a_proxy(page, served, store):
     assert page.url.endswith("/lab/studies/second")
     page.get_by_role("link", name="simplexplore").click()
     expect(page.get_by_text("2 of 2 studies")).to_be_visible()
+    page.unroute_all(behavior="wait")  # what is under way would end in the next test
 
 
 def test_an_answer_that_gets_lost(page, served, store):
