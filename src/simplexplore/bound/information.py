@@ -252,7 +252,7 @@ class Information:
     @property
     def _are_pairs(self) -> bool:
         """Whether every edge takes from one arm what it gives to another."""
-        return self.v.shape[1] == 2 and not self.offset
+        return self.v.shape[1] == 2 and not np.any(self.offset)
 
     def _meeting(self, weight: Array) -> Tilted:
         """The closest alternative to a pair: both means at their weighted average."""

@@ -55,6 +55,17 @@ class _Part(_Library):
     def finalize(self) -> None:
         self._finalized = True
 
+    def alone(self) -> Any:
+        """Its module without what it calls."""
+        return super()._get_module_for_linking()
+
+    def _get_module_for_linking(self) -> Any:
+        """Its module with all that it calls, for code that is compiled by numba itself."""
+        module = self.alone().clone()
+        for called in _modules_of(self):
+            module.link_in(called, preserve=True)
+        return module
+
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
         return 0
@@ -67,18 +78,23 @@ class _Part(_Library):
         """Kernels raise nothing, so they need no objects of Python's."""
 
 
+def _modules_of(library: Any) -> list[Any]:
+    """Modules of all that a library calls, each once, whoever calls it."""
+    waiting, found = list(library._linking_libraries), {}
+    while waiting:
+        part = waiting.pop()
+        if part not in found:
+            is_part = isinstance(part, _Part)
+            found[part] = part.alone() if is_part else part._get_module_for_linking()
+            waiting += part._linking_libraries
+    return list(found.values())
+
+
 class _Whole(_Library):
     """A unit's code: all but its entry is its own, to be inlined and dropped at will."""
 
     def finalize(self) -> None:
-        # Parts hold no other parts: each is linked once, whoever calls it.
-        waiting, parts = list(self._linking_libraries), {}
-        while waiting:
-            part = waiting.pop()
-            if part not in parts:
-                parts[part] = part._get_module_for_linking()
-                waiting += part._linking_libraries
-        for module in parts.values():
+        for module in _modules_of(self):
             self._final_module.link_in(module, preserve=True)
         for function in self._final_module.functions:
             if not function.is_declaration and not function.name.startswith("cfunc."):
