@@ -172,6 +172,8 @@ def try_arms(setting: Setting, run: Run, memory: Memory) -> int:
 def choose(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """The next arm, into run.integers[ARM]."""
     if run.integers[WARM]:
+        if setting.anytime:
+            measure(setting, run, memory)
         setting.slots.allocate(setting, table, run, memory)
         run.integers[ARM] = track(setting, run, memory)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .guard import fill, keeps, measure
+from .guard import fill, keeps
 from .kernel import inlined, kernel
 from .records import AVERAGED, DIRECT, FOCUSED, PULLS, SAMPLED, Memory, Run, Setting
 from .rng import uniform
@@ -34,8 +34,6 @@ def track(setting: Setting, run: Run, memory: Memory) -> int:
     among the arms of the present allocation only, without forced exploration. Where samples have
     limits, only arms that keep them are chosen (guard.py).
     """
-    if setting.anytime:
-        measure(setting, run, memory)
     if setting.tracking == SAMPLED:
         for a in range(setting.size):
             run.target[a] += run.w[a]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from simplexplore.kernels.guard import fill, keeps, measure
+from simplexplore.kernels.guard import fill, keeps
 from simplexplore.kernels.kernel import kernel
 from simplexplore.kernels.maximin import maximin, worthwhile
 from simplexplore.kernels.records import PULLS, VERTEX, Memory, Run, Setting, Table
@@ -89,7 +89,6 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         if lag < least:
             least = lag
             wanted = a
-    measure(setting, run, memory)
     if not keeps(setting, run, memory, wanted):
         # A whole pull leaves who is behind whom as it was.
         for k in range(base, end):
