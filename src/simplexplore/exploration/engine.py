@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,16 @@ from simplexplore.kernels.records import (
     WARM,
     Events,
     Job,
+    Memory,
     Run,
+    Setting,
+    Table,
 )
 from simplexplore.kernels.search import BEST, LOOKS, gain_bound, level_of_policy, surplus
 from simplexplore.kernels.tilt import tilt_evidence
 from simplexplore.problem.spelling import listed
 from simplexplore.samplers import SAMPLERS
+from simplexplore.samplers.declarations import is_ours
 
 from .arrays import fitted, make_setting, make_state, scenario_of_rule
 from .compile import Program, Stopwatch, is_switched_off
@@ -508,8 +513,16 @@ class Engine:
 
         A run that was capped before every arm had a reward recommends nothing, -1.
         """
+        job = self.job(means, noise, seeds, max_steps)
+        while self._is_answered(self._simulated(job)):
+            pass
+        self._check_allocation()
+        return self.finished(job)
+
+    def job(self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int) -> Job:
+        """What simulated runs need, and room for their results."""
         count = len(seeds)
-        job = Job(
+        return Job(
             means=np.array(self.plan.problem.rewards.to_unit(means), dtype=float),
             noise=np.array(noise, dtype=float),
             cap=max_steps,
@@ -519,11 +532,28 @@ class Engine:
             vertices=np.zeros(count, dtype=np.int64),
             counts=np.zeros((count, self._setting.size)),
         )
-        while self._is_answered(self._simulated(job)):
-            pass
-        self._check_allocation()
+
+    def finished(self, job: Job) -> tuple[Indices, Indices, Array]:
+        """Results of a job, as `simulate` returns them."""
         job.vertices[(job.counts[:, self._setting.first_arms] == 0).any(axis=1)] = -1
         return job.pulls, job.vertices, job.counts
+
+    @property
+    def records(self) -> tuple[Setting, Table, Run, Memory]:
+        """What kernels work on, for the vertices known now."""
+        return (self._setting, *self._arrays)
+
+    def follow(self, edges: Indices) -> None:
+        """Add the vertices that edges of the table lead to."""
+        for edge in edges.tolist():
+            if self._arrays[0].following[edge] < 0:
+                self._follow(edge)
+
+    @property
+    def own_files(self) -> list[Path]:
+        """Files of the user's: a sampler, a threshold."""
+        files = [self._sampler.file, self.plan.threshold.file]
+        return [file for file in files if file is not None and not is_ours(file)]
 
     def _simulated(self, job: Job) -> int:
         if is_switched_off():

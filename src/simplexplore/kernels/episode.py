@@ -18,6 +18,7 @@ from .records import (
     CAPPED,
     GO_ON,
     LOOK,
+    MISSING_EDGE,
     PULLS,
     STATUS,
     STOPPED,
@@ -205,35 +206,55 @@ def step(
     return advance(setting, table, run, memory)
 
 
+@inlined
+def start_run(
+    setting: Setting, table: Table, run: Run, memory: Memory, job: Job, number: int
+) -> None:
+    """Make ready for a simulated run: its random streams, its first arm."""
+    begin(setting, table, run, memory)
+    run.integers[ARM] = try_arms(setting, run, memory)
+    run.integers[VERTEX] = job.progress[2]
+    for k in range(4):
+        run.rewards[k] = job.seeds[number, 0, k]
+        run.choices[k] = job.seeds[number, 1, k]
+
+
+@inlined
+def play(setting: Setting, table: Table, run: Run, job: Job) -> None:
+    """Draw the reward of the chosen arm, and take it in."""
+    arm = run.integers[ARM]
+    observe(setting, table, run, arm, draw(setting, run, job.means[arm], job.noise[arm]))
+
+
+@inlined
+def keep_result(setting: Setting, run: Run, job: Job, number: int) -> None:
+    """Write down how a run ended: pulls (negative if capped), vertex and counts."""
+    pulls = run.integers[PULLS]
+    job.pulls[number] = -pulls if run.integers[CAPPED] else pulls
+    job.vertices[number] = run.integers[VERTEX]
+    for a in range(setting.size):
+        job.counts[number, a] = run.n[a]
+
+
 @kernel
 def simulate_runs(setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> int:
     """Runs progress[0] to the last, as far as known vertices allow.
 
-    `progress` holds the run at hand and whether it is under way; results of run i go to
-    pulls[i] (negative if capped), vertices[i] and counts[i].
+    `progress` holds the run at hand and whether it is under way.
     """
-    means, noise, seeds, progress = job.means, job.noise, job.seeds, job.progress
-    pulls, vertices, counts = job.pulls, job.vertices, job.counts
-    while progress[0] < seeds.shape[0]:
-        i = progress[0]
+    progress = job.progress
+    while progress[0] < job.seeds.shape[0]:
         # Back from Python with the vertex that was missing, the last reward waits to be judged.
         waiting = progress[1] == 1
         if not waiting:
-            begin(setting, table, run, memory)
-            run.integers[ARM] = try_arms(setting, run, memory)
-            run.integers[VERTEX] = progress[2]
-            for k in range(4):
-                run.rewards[k] = seeds[i, 0, k]
-                run.choices[k] = seeds[i, 1, k]
+            start_run(setting, table, run, memory, job, progress[0])
             progress[1] = 1
         while True:
             if not waiting:
                 if run.integers[PULLS] >= job.cap:
                     run.integers[CAPPED] = 1
                     break
-                arm = run.integers[ARM]
-                reward = draw(setting, run, means[arm], noise[arm])
-                observe(setting, table, run, arm, reward)
+                play(setting, table, run, job)
             waiting = False
             # The one call in this function: each would be compiled in full.
             status = advance(setting, table, run, memory)
@@ -241,12 +262,46 @@ def simulate_runs(setting: Setting, table: Table, run: Run, memory: Memory, job:
                 return status
             if status == STOPPED:
                 break
-        pulls[i] = run.integers[PULLS]
-        if run.integers[CAPPED]:
-            pulls[i] = -pulls[i]
-        vertices[i] = run.integers[VERTEX]
-        for a in range(setting.size):
-            counts[i, a] = run.n[a]
+        keep_result(setting, run, job, progress[0])
         progress[0] += 1
         progress[1] = 0
     return STOPPED
+
+
+@kernel
+def take(job: Job) -> int:
+    """The number of a run that nobody has taken yet. A GPU's threads ask one after the other."""
+    number = job.progress[0]
+    job.progress[0] = number + 1
+    return number
+
+
+@kernel
+def simulate_queue(setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> None:
+    """Take runs until there are none: what each of a GPU's threads does.
+
+    One step is one turn of one loop, so that threads in step with each other stay so though their
+    runs end at different times. A run that meets a vertex which is not in the table is left, with
+    0 pulls and the number of the edge that leads there; whoever called adds it and has the run
+    made anew.
+    """
+    number = -1
+    while True:
+        if number < 0:
+            number = take(job)
+            if number >= job.seeds.shape[0]:
+                return
+            start_run(setting, table, run, memory, job, number)
+        status = STOPPED
+        if run.integers[PULLS] >= job.cap:
+            run.integers[CAPPED] = 1
+        else:
+            play(setting, table, run, job)
+            status = advance(setting, table, run, memory)
+        if status == STOPPED:
+            keep_result(setting, run, job, number)
+        elif status != GO_ON:
+            job.pulls[number] = 0
+            job.vertices[number] = run.integers[MISSING_EDGE]
+        if status != GO_ON:
+            number = -1

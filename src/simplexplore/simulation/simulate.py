@@ -1,20 +1,15 @@
 """Many seeded runs of a sampler on an instance whose means are known.
 
-A run is a function of (problem, means, sampler, settings, seed, run number). Workers are
-threads: compiled code runs without the interpreter's lock, each worker has an engine of its
-own, and blocks of runs are handed out one by one, so that results never depend on how many
-workers there are.
+A run is a function of (problem, means, sampler, settings, seed, run number), whoever makes it
+(backends.py).
 """
 
 from __future__ import annotations
 
 import math
-import os
-import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -23,14 +18,14 @@ import numpy.typing as npt
 from simplexplore import defaults
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
-from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.plan import Plan, prepare_simulation
-from simplexplore.exploration.seeding import streams
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.families import Bounded, Gaussian
 from simplexplore.problem.problem import Problem
 from simplexplore.problem.stop_when import StopWhen
 
+from .backends import backend_of
+from .blocks import Block, Work
 from .results import Results
 
 Array = npt.NDArray[np.float64]
@@ -38,24 +33,10 @@ Array = npt.NDArray[np.float64]
 # A run that has not stopped by then is stuck for all practical purposes.
 DEFAULT_MAX_STEPS = 10_000_000
 
-# Runs per call of compiled code: long enough to hide the call, short enough to report
-# progress and to be interrupted.
-BLOCK_SECONDS = 0.25
-MAX_BLOCK = 200
-
 # Beta laws that vary less, by the length of their range, are points to floats.
 LEAST_NOISE = 1e-7
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class _Block:
-    first: int
-    pulls: npt.NDArray[np.int64]
-    correct: npt.NDArray[np.bool_]
-    counts: Array
-    seconds: float
 
 
 def simulate(
@@ -75,6 +56,8 @@ def simulate(
     workers: int | None = None,
     max_steps: int | None = None,
     progress: Progress | None = None,
+    device: str = "cpu",
+    executor: Executor | None = None,
 ) -> Results:
     """Simulate many runs of a sampler.
 
@@ -102,6 +85,12 @@ def simulate(
         found.
     progress : function, optional
         Called with (runs done, runs) after each block.
+    device : {"cpu", "gpu"}
+        On a GPU (extra ``gpu``) runs agree with those of the processor except where the last
+        digits of a logarithm decide.
+    executor : concurrent.futures.Executor, optional
+        Where to make the runs instead of threads of this process: other processes, or the
+        machines of a cluster. Results do not depend on it.
 
     Returns
     -------
@@ -129,6 +118,8 @@ def simulate(
         workers=workers,
         max_steps=max_steps,
         progress=progress,
+        device=device,
+        executor=executor,
     )
 
 
@@ -149,16 +140,27 @@ def run_plan(
     workers: int | None = None,
     max_steps: int | None = None,
     progress: Progress | None = None,
+    device: str = "cpu",
+    executor: Executor | None = None,
 ) -> Results:
     """Simulate many runs of a plan that was prepared with its means; counts were checked."""
     problem, bound = plan.problem, cast(Bound, plan.bound)
     spread = _noise(problem, bound.means, noise)
-    drawn = drawn_noise(problem, spread)
-    count = workers or os.cpu_count() or 1
     cap = max_steps or DEFAULT_MAX_STEPS
-    done = sorted(
-        _run_blocks(plan, drawn, runs, seed, cap, count, progress), key=lambda block: block.first
-    )
+    # Runs do not depend on the bound, which is large.
+    known = replace(plan, bound=None)
+    work = Work(known, bound.means, drawn_noise(problem, spread), int(seed), cap)
+    done: list[Block] = []
+    finished = 0
+    try:
+        for block in backend_of(device, executor, workers).blocks(work, int(runs)):
+            done.append(block)
+            finished += len(block.pulls)
+            if progress:
+                progress(finished, runs)
+    except KeyboardInterrupt:
+        pass  # what is done is kept
+    done.sort(key=lambda block: block.first)
     return Results(
         plan=plan,
         bound=bound,
@@ -175,73 +177,6 @@ def run_plan(
         seconds=float(sum(b.seconds for b in done)),
         noise=spread,
     )
-
-
-def _run_blocks(
-    plan: Plan,
-    noise: Array,
-    runs: int,
-    seed: int,
-    max_steps: int,
-    workers: int,
-    progress: Progress | None,
-) -> list[_Block]:
-    means = cast(Bound, plan.bound).means
-    first = Engine(plan)
-    first.compile()
-    idle: SimpleQueue[Engine] = SimpleQueue()
-    idle.put(first)
-
-    def block(start: int, stop: int) -> _Block:
-        try:
-            engine = idle.get_nowait()
-        except Empty:
-            engine = first.twin()
-        began = time.perf_counter()
-        pulls, vertices, counts = engine.simulate(
-            means, noise, streams(seed, range(start, stop)), max_steps
-        )
-        seconds = time.perf_counter() - began
-        right = np.isin(vertices, list(engine.right_answers(means)))
-        idle.put(engine)
-        return _Block(start, pulls, right, counts, seconds)
-
-    # Run 0 says how long a run takes.
-    done: list[_Block] = []
-    pool = ThreadPoolExecutor(max_workers=workers)
-    active: set[Future[_Block]] = set()
-
-    def collect() -> None:
-        """Wait for some block and report."""
-        nonlocal active
-        ready, active = wait(active, return_when=FIRST_COMPLETED)
-        done.extend(future.result() for future in ready)
-        if progress:
-            progress(sum(len(b.pulls) for b in done), runs)
-
-    try:
-        active.add(pool.submit(block, 0, 1))
-        collect()
-        each = max(done[0].seconds, 1e-6)
-        size = int(min(MAX_BLOCK, max(1, BLOCK_SECONDS / each), max(1, runs // (4 * workers))))
-        for start, stop in _pieces(1, runs, size):
-            active.add(pool.submit(block, start, stop))
-            if len(active) >= 2 * workers:
-                collect()
-        while active:
-            collect()
-    except KeyboardInterrupt:
-        # Blocks under way cannot be stopped; they are short, and what they find is kept.
-        pool.shutdown(wait=True, cancel_futures=True)
-        done += [future.result() for future in active if not future.cancelled()]
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-    return done
-
-
-def _pieces(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
-    for first in range(start, stop, size):
-        yield first, min(first + size, stop)
 
 
 def drawn_noise(problem: Problem, noise: Array | None) -> Array:

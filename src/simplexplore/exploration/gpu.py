@@ -1,0 +1,128 @@
+"""Simulated runs on a GPU.
+
+A run that meets a vertex which is not in the table is left, the vertex is added here, and the run
+is made again: it is a function of its random streams, so nothing is lost but its time.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.errors import SettingError, TooLargeError
+from simplexplore.kernels.records import Job, Memory, Run, Setting, Table
+from simplexplore.samplers.declarations import parsed
+
+from .compile import explained
+from .engine import Array, Engine, Indices
+
+Launch = Callable[[Setting, Table, Run, Memory, Job], None]
+
+
+class GpuEngine:
+    """An engine whose simulated runs are made on a GPU.
+
+    Parameters
+    ----------
+    engine : Engine
+    launch : function, optional
+        Makes the runs of a job; default: on the GPU of this machine.
+    """
+
+    def __init__(self, engine: Engine, launch: Launch | None = None) -> None:
+        self._engine = engine
+        self._launch = launch or OnDevice(engine)
+        if engine.plan.problem.stop_when:
+            raise SettingError(
+                "stop_when is decided with a linear program now and then, which a GPU cannot "
+                "solve; leave device='gpu' out."
+            )
+
+    def simulate(
+        self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int
+    ) -> tuple[Indices, Indices, Array]:
+        """Complete runs; see `Engine.simulate`."""
+        engine = self._engine
+        whole = engine.job(means, noise, seeds, max_steps)
+        left = np.arange(len(seeds))
+        while len(left):
+            job = engine.job(means, noise, seeds[left], max_steps)
+            self._launch(*engine.records, job)
+            done = job.pulls != 0
+            for name in ("pulls", "vertices", "counts"):
+                getattr(whole, name)[left[done]] = getattr(job, name)[done]
+            engine.follow(np.unique(job.vertices[~done]))
+            left = left[~done]
+        return engine.finished(whole)
+
+    def right_answers(self, means: Array) -> set[int]:
+        """See `Engine.right_answers`."""
+        return self._engine.right_answers(means)
+
+
+class OnDevice:
+    """Launches jobs on this machine's GPU; what it lacks is said in words."""
+
+    def __init__(self, engine: Engine) -> None:
+        try:
+            from numba import cuda
+
+            import simplexplore.kernels.device  # noqa: F401
+        except ImportError as error:
+            raise SettingError(
+                "device='gpu' needs numba-cuda: pip install 'simplexplore[gpu]' "
+                f"({error.name or error} is missing)."
+            ) from None
+        if not cuda.is_available():  # type: ignore[no-untyped-call]
+            raise SettingError(
+                "device='gpu' finds no GPU: none is there, or its driver is not. 'nvidia-smi' "
+                "tells; without one leave device='gpu' out."
+            )
+        _check_own_files(engine)
+        self._engine = engine
+        self._programs: dict[int, Launch] = {}
+
+    def __call__(self, setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> None:
+        self._program(run, memory)(setting, table, run, memory, job)
+
+    def _program(self, run: Run, memory: Memory) -> Launch:
+        from simplexplore.kernels.device import SIZES, DeviceProgram, size_of
+
+        needed = size_of(run, memory)
+        size = next((size for size in SIZES if size >= needed), None)
+        if size is None:
+            raise TooLargeError(
+                f"a run of this problem needs {8 * needed / 1024:,.0f} KiB on the GPU; at most "
+                f"{8 * SIZES[-1] / 1024:,.0f} KiB are possible. Leave device='gpu' out."
+            )
+        if size not in self._programs:
+            engine = self._engine
+            try:
+                made = DeviceProgram(engine.records[0], size, engine.fingerprint)
+            except Exception as error:
+                if engine.is_ours:
+                    raise
+                raise explained(error, "a file of yours") from error
+            self._programs[size] = made
+        return self._programs[size]
+
+
+def _check_own_files(engine: Engine) -> None:
+    """Raise `SettingError` for what a user's file may do on a processor only."""
+    if engine.is_ours:
+        return
+    for file in engine.own_files:
+        for node in ast.walk(parsed(file)):
+            if not isinstance(node, ast.Subscript):
+                continue
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            for part in parts:
+                is_negative = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub)
+                if is_negative or isinstance(part, ast.Slice):
+                    raise SettingError(
+                        f"{file.name}, line {node.lineno}: on a GPU arrays have neither negative "
+                        "indices nor slices; write a loop, or count from the start."
+                    )
