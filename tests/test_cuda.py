@@ -41,7 +41,7 @@ def test_packed_records_hold_what_the_records_hold():
     from simplexplore.kernels.device import Packed
 
     problem = Problem(3, ([[1, 1, 0]], [0.5]), Gaussian(1.0), scenario="anytime")
-    setting, table, run, memory = Engine(prepare(problem, "ctns", "tilt")).records
+    setting, table, run, _ = Engine(prepare(problem, "ctns", "tilt")).records
     for record in (setting, table):
         packed = Packed(record, apart=False)
         words = packed.words()

@@ -58,6 +58,11 @@ class GpuEngine:
             left = left[~done]
         return engine.finished(whole)
 
+    def compile(self) -> None:
+        """Compile what runs need, for the table of now, if it is not there."""
+        if isinstance(self._launch, OnDevice):
+            self._launch.compile()
+
     def right_answers(self, means: Array) -> set[int]:
         """See `Engine.right_answers`."""
         return self._engine.right_answers(means)
@@ -87,6 +92,11 @@ class OnDevice:
 
     def __call__(self, setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> None:
         self._program(run, memory)(setting, table, run, memory, job)
+
+    def compile(self) -> None:
+        """Compile for the table of now."""
+        _, _, run, memory = self._engine.records
+        self._program(run, memory)
 
     def _program(self, run: Run, memory: Memory) -> Launch:
         from simplexplore.kernels.device import SIZES, DeviceProgram, size_of

@@ -15,12 +15,18 @@ import numpy as np
 import numpy.typing as npt
 from cuda.core import Device, LaunchConfig, ObjectCode, Program, ProgramOptions, launch
 from numba import cuda
-from numba.cuda import compiler, types
+from numba.cuda import compiler, dispatcher, types
+from numba.cuda.core import ir as nodes
+from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
+from numba.cuda.core.ir_utils import get_definition, guard
+from numba.cuda.core.untyped_passes import RewriteSemanticConstants
 
 from .blocks import ARRAYS, fields
 from .cache import Shelf
 from .device_records import Bound, DeviceRecord, address_of, attached, device_function
 from .episode import simulate_queue
+from .kernel import is_long
+from .known_fields import put_in
 from .records import Job, Memory, Run, Setting, Table
 from .slots import FORMS
 
@@ -183,26 +189,55 @@ def assembly(
             job_at(job, job),
         )
 
-    with _no_contraction():
+    with _our_compiler():
         ptx, _ = cuda.compile_ptx(one_thread, (types.int64,) * 6, device=False, cc=capability)
     entry = re.search(r"\.visible \.entry (\w+)\(", ptx)
     assert entry is not None
     return entry.group(1), ptx
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _KnownFields(FunctionPass):
+    """Put in the kind of rewards, which a record's type says; branches on it go away."""
+
+    _name = "known_fields_on_device"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        def definition(function: Any, variable: Any) -> Any:
+            return guard(get_definition, function, variable)
+
+        return put_in(state.func_ir, state.args, nodes, definition, DeviceRecord)
+
+
+class _Compiler(compiler.CUDACompiler):
+    def define_pipelines(self) -> list[Any]:
+        (passes,) = super().define_pipelines()
+        passes.add_pass_after(_KnownFields, RewriteSemanticConstants)
+        passes.finalize()
+        return [passes]
+
+
 @contextmanager
-def _no_contraction() -> Iterator[None]:
-    """Products and sums are rounded one by one, as on the processor.
+def _our_compiler() -> Iterator[None]:
+    """Numba-cuda's compiler with one more pass, without contraction, and with long functions apart.
 
-    Numba-cuda has no option for it, so its compiler is given one more.
+    Products and sums are rounded one by one, as on the processor. There are no options for these.
     """
-    usual = compiler.compile_cuda
+    usual, usual_class = compiler.compile_cuda, compiler.CUDACompiler
 
-    def without(*args: Any, nvvm_options: Any = None, **kws: Any) -> Any:
-        return usual(*args, nvvm_options={**(nvvm_options or {}), "fma": 0}, **kws)
+    def compiled(function: Any, *args: Any, nvvm_options: Any = None, **kws: Any) -> Any:
+        made = usual(function, *args, nvvm_options={**(nvvm_options or {}), "fma": 0}, **kws)
+        if is_long(function):
+            made.library.get_function(made.fndesc.llvm_func_name).attributes.add("noinline")
+        return made
 
-    compiler.compile_cuda = without
+    compiler.compile_cuda = dispatcher.compile_cuda = compiled
+    compiler.CUDACompiler = _Compiler
     try:
         yield
     finally:
-        compiler.compile_cuda = usual
+        compiler.compile_cuda = dispatcher.compile_cuda = usual
+        compiler.CUDACompiler = usual_class

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _MARK = "__kernel__"
+_LONG = "__long__"
 
 
 def kernel(function: Function) -> Function:
@@ -27,6 +28,17 @@ def inlined(function: Function) -> Function:
     """Mark a short one that every caller takes in: a call would cost more than its work."""
     setattr(function, _MARK, {"forceinline": True})
     return function
+
+
+def long(function: Function) -> Function:
+    """Mark a long one: a GPU's compiler would take it into every caller, for minutes."""
+    setattr(function, _LONG, True)
+    return kernel(function)
+
+
+def is_long(function: Callable[..., Any]) -> bool:
+    """Whether a function is marked as a long one."""
+    return getattr(function, _LONG, False)
 
 
 def options(function: Callable[..., Any]) -> dict[str, bool] | None:

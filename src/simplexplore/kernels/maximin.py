@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from .information import respond
-from .kernel import inlined, kernel
+from .kernel import inlined, kernel, long
 from .linear import solve_positive
 from .records import ITERATIONS, Matrix, Memory, Run, Setting, Shares, Table, Vector
 
@@ -117,7 +117,7 @@ def dual_value(setting: Setting, asked: Vector, x: Vector, price: Vector) -> flo
     return value
 
 
-@kernel
+@long
 def answer_within_rows(
     setting: Setting, asked: Vector, memory_rows: Matrix, system: Matrix, price: Vector, w: Vector
 ) -> bool:
@@ -332,7 +332,7 @@ def forget_prices(memory: Memory) -> None:
         memory.rows[0, i] = 0.0
 
 
-@kernel
+@long
 def balance(
     setting: Setting,
     table: Table,

@@ -32,6 +32,7 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import typeof_impl
 
 from .kernel import options
+from .known_fields import put_in
 from .record_types import WORD, Record, signature_of
 
 # Kernels own no memory, so reference counting (which costs more than the arithmetic) is off.
@@ -122,20 +123,10 @@ class _KnownFields(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        changed = False
-        for block in state.func_ir.blocks.values():
-            for assign in block.find_insts(nodes.Assign):
-                expression = assign.value
-                is_one = isinstance(expression, nodes.Expr) and expression.op == "getattr"
-                if not is_one or expression.attr != "closed_form":
-                    continue
-                source = guard(get_definition, state.func_ir, expression.value)
-                kind = state.args[source.index] if isinstance(source, nodes.Arg) else None
-                if isinstance(kind, Record):
-                    assign.value = nodes.Const(kind.closed_form, assign.loc)
-                    state.func_ir._definitions[assign.target.name] = [assign.value]
-                    changed = True
-        return changed
+        def definition(function: Any, variable: Any) -> Any:
+            return guard(get_definition, function, variable)
+
+        return put_in(state.func_ir, state.args, nodes, definition, Record)
 
 
 # Passes for what no kernel has: closures, with blocks, literal types, array expressions. They find

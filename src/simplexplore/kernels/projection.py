@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .kernel import inlined, kernel
+from .kernel import inlined, kernel, long
 from .linear import solve_positive
 from .maximin import DULL, mend, moves, price_arms, row_entry, row_value
 from .records import Matrix, Projection, Setting, Vector
@@ -147,7 +147,7 @@ def climb(
             x[i] = 0.0
 
 
-@kernel
+@long
 def project(setting: Setting, point: Projection) -> bool:
     """w = argmin of sum (w - y)^2 / loose over the set.
 

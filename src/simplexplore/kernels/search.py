@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from .information import respond
-from .kernel import inlined, kernel
+from .kernel import inlined, kernel, long
 from .records import (
     EDGES,
     GO_ON,
@@ -127,7 +127,7 @@ def look_at(
     return value
 
 
-@kernel
+@long
 def is_ruled_out(
     setting: Setting,
     table: Table,
@@ -188,7 +188,7 @@ def is_beaten(
     return False
 
 
-@kernel
+@long
 def every_policy(
     setting: Setting, table: Table, run: Run, memory: Memory, more: float, least: float
 ) -> int:

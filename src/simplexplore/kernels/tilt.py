@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from .information import closest, mixture_evidence
-from .kernel import inlined, kernel
+from .kernel import inlined, kernel, long
 from .records import BERNOULLI, GAUSSIAN, Matrix, Memory, Run, Setting, Table, Vector
 
 # Shares of tilts and of conjugate mixtures in the evidence: log(1 / 0.95) and log(1 / 0.05).
@@ -100,7 +100,7 @@ def row_of(i: int) -> int:
     return 4 + 3 * i
 
 
-@kernel
+@long
 def log_evidence(
     setting: Setting, table: Table, run: Run, work: Matrix, edge: int, lam: Vector
 ) -> float:
@@ -219,7 +219,7 @@ def release(setting: Setting, table: Table, memory: Memory, edge: int, gamma: fl
     return freed
 
 
-@kernel
+@long
 def descend(
     setting: Setting, table: Table, run: Run, memory: Memory, edge: int, level: float
 ) -> float:
@@ -422,7 +422,7 @@ def rounding_of_statistic(setting: Setting, table: Table, run: Run, edge: int) -
     return 4.0 * _ROUNDING * run.root[table.first_root + edge] * weight * size
 
 
-@kernel
+@long
 def tilt_evidence(
     setting: Setting,
     table: Table,

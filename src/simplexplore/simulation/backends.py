@@ -118,6 +118,7 @@ class Gpu:
     def blocks(self, work: Work, runs: int) -> Iterator[Block]:
         """See `Backend`."""
         engine = GpuEngine(Engine(work.plan))
+        engine.compile()
         start, size = 0, FIRST_GPU_BLOCK
         try:
             while start < runs:
