@@ -8,7 +8,7 @@ from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.problem.families import Bounded
 from simplexplore.problem.spelling import count
 
-from .numbers import number
+from .numbers import mean_and_error, number, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,22 @@ def sampler_labels(results: Sequence[Results]) -> list[str]:
         f"{label} ({labels[: i + 1].count(label)})" if labels.count(label) > 1 else label
         for i, label in enumerate(labels)
     ]
+
+
+def mean_of(result: Results) -> str:
+    """The mean stopping time; where runs were capped, that it is more than it seems."""
+    times = result.summary()["stopping_time"]
+    if result.capped.any():
+        return f"> {mean_and_error(times['mean'], None)}"
+    return mean_and_error(times["mean"], times["stderr"])
+
+
+def times_bound(result: Results) -> str:
+    """How many times the lower bound the mean is; capped runs say only that it is more."""
+    if result.capped.all():
+        return "-"
+    found = ratio(result.summary()["stopping_time"]["mean"], result.lower_bound)
+    return f"> {found}" if result.capped.any() and found != "-" else found
 
 
 def circumstances(results: Sequence[Results]) -> str:
