@@ -41,7 +41,6 @@ from simplexplore.reproduction import (
     statements,
 )
 from simplexplore.reproduction.allocations import projected
-from simplexplore.reproduction.cells import ROOMS, Cells, hash_of_rooms
 from simplexplore.reproduction.overview import overview_figure
 from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, OURS, REPRODUCED, Evidence
 from simplexplore.reproduction.simulations import (
@@ -54,6 +53,7 @@ from simplexplore.reproduction.simulations import (
     ptns_is_worst,
     rarely_wrong,
 )
+from simplexplore.simulation.cells import ROOMS, Cells, hash_of_rooms
 from simplexplore.simulation.results import clopper_pearson
 from simulated import made_up
 
@@ -398,7 +398,7 @@ def test_a_changed_setting_is_a_new_cell(tmp_path):
 def test_a_changed_program_is_a_new_cell(tmp_path, monkeypatch):
     cells = Cells(tmp_path)
     cells.numbers("x", {}, dict)
-    monkeypatch.setattr("simplexplore.reproduction.cells.program", lambda: "another")
+    monkeypatch.setattr("simplexplore.simulation.cells.program", lambda: "another")
     assert not cells.has("x", {})
 
 
@@ -587,7 +587,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("simplexplore.reproduction.cells.write_whole", full)
+    monkeypatch.setattr("simplexplore.simulation.cells.write_whole", full)
     done = run("fig1", "--out", tmp_path)
     assert done.exit_code == 2
     assert re.search(r"cannot write .*fig1-\w+\.json': No space left on device", done.stderr)
