@@ -12,6 +12,8 @@ from .page import BLUE, GREEN, GREY, GUTTER, HEADING, INK, ORANGE, PINK, RED, SK
 from .results_text import circumstances, sampler_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simplexplore.simulation.results import Results
 
 # One colour per sampler in all pictures; names stand beside them, so none has to be guessed.
@@ -87,10 +89,14 @@ class Group:
 
 def colour(groups: list[Group]) -> None:
     """Give each sampler the same colour everywhere."""
-    own: dict[str, str] = {}
+    names = [result.plan.sampler.name for group in groups for result in group.results]
+    colours = sampler_colours(names)
     for group in groups:
-        for result in group.results:
-            name = result.plan.sampler.name
-            if name not in COLOURS and name not in own:
-                own[name] = OWN_COLOURS[len(own) % len(OWN_COLOURS)]
-            group.colours.append(COLOURS.get(name) or own[name])
+        group.colours += [colours[result.plan.sampler.name] for result in group.results]
+
+
+def sampler_colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each sampler: ours have their own, others get one in the order they come."""
+    others = [name for name in dict.fromkeys(names) if name not in COLOURS]
+    own = {name: OWN_COLOURS[i % len(OWN_COLOURS)] for i, name in enumerate(others)}
+    return {name: COLOURS.get(name) or own[name] for name in names}

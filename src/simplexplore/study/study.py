@@ -18,6 +18,7 @@ from simplexplore.errors import Place, SettingError, SimplexploreError, StoreErr
 from simplexplore.exploration.plan import Plan
 from simplexplore.problem.problem import Problem
 from simplexplore.protocol import ALL
+from simplexplore.tabular import Rows, Tabular
 
 from .asking import MAX_BATCH, ask
 from .events import Event
@@ -40,7 +41,7 @@ Records = list[EventRecord]
 Points = list[HistoryPoint]
 
 
-class Study:
+class Study(Tabular):
     """A live exploration of a problem, kept in a store; see `create` and `open`.
 
     Every method is one transaction: it happens as a whole or not at all. Objects may be
@@ -133,6 +134,10 @@ class Study:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def rows(self) -> Rows:
+        """One row per arm, as `status` has them."""
+        return [dict(arm) for arm in self.status()["arms"]]
 
     def __repr__(self) -> str:
         return f"Study({self.name!r} in {self.store.name})"
