@@ -203,7 +203,7 @@ def test_letters_that_the_font_lacks(tmp_path):
 
 def test_bad_paths(tmp_path):
     bound = sx.lower_bound(example("star"))
-    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.png, \.svg"):
+    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.pgf, \.png, \.svg"):
         plot_bound(bound, tmp_path / "x.jpeg")
     with pytest.raises(sx.SettingError, match="there is no folder"):
         plot_bound(bound, tmp_path / "no" / "x.png")

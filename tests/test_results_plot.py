@@ -276,7 +276,7 @@ def test_files(tmp_path, suffix, start):
 
 
 def test_bad_paths(tmp_path):
-    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.png, \.svg"):
+    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.pgf, \.png, \.svg"):
         plot_results([made_up(example("star"))], tmp_path / "x.jpeg")
     with pytest.raises(sx.SettingError, match="there is no folder"):
         plot_results([made_up(example("star"))], tmp_path / "no" / "x.png")

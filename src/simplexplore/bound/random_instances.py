@@ -22,8 +22,8 @@ from .bound import lower_bound
 Array = npt.NDArray[np.float64]
 Kind = Literal["caps", "groups", "budgets", "ratios", "equalities", "dense"]
 
-# Characteristic times are met to this factor.
-CLOSE = 1e-3
+# Characteristic times are met as closely as this, and in so many steps.
+CLOSE, STEPS = 1e-3, 20
 
 # Draws of one instance before giving up.
 TRIES = 200
@@ -134,21 +134,17 @@ def _means(problem: Problem, spread: Array, target: float | None) -> list[float]
     def time(scale: float) -> float:
         return lower_bound(problem, middle + scale * reach * spread).characteristic_time
 
-    low, high = 1e-4, 1.0
-    if target is None:
-        low, high = 0.5, 0.5
-    if not 0 < time(high) < math.inf:  # a tie, or only one policy
+    scale = 0.5 if target is None else 1.0
+    found = time(scale)
+    if not 0 < found < math.inf:  # a tie, or only one policy
         return None
-    if target is not None:
-        if isinstance(problem.rewards, Gaussian):
-            low = high = math.sqrt(time(1.0) / target)  # exactly: times go with the square
-        elif not time(high) <= target <= time(low):
-            return None
-    while high > (1 + CLOSE / 4) * low:
-        centre = math.sqrt(low * high)
-        assert target is not None
-        low, high = (centre, high) if time(centre) > target else (low, centre)
-    return cast(list[float], (middle + high * reach * spread).tolist())
+    # Times go with the square of the scale, nearly: exactly where rewards are Gaussian.
+    for _ in range(STEPS):
+        if target is None or abs(found / target - 1) < CLOSE:
+            return cast(list[float], (middle + scale * reach * spread).tolist())
+        scale *= math.sqrt(found / target)
+        found = time(scale)
+    return None
 
 
 def _middle(rewards: Family) -> tuple[float, float]:

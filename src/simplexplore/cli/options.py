@@ -36,7 +36,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 Plot = Annotated[
     Path | None,
     typer.Option(
-        "--plot", metavar="OUT.png", show_default=False, help="Save a picture (png, pdf or svg)."
+        "--plot",
+        metavar="OUT.png",
+        show_default=False,
+        help="Save a picture (png, pdf, svg, or pgf for LaTeX).",
     ),
 ]
 Means = Annotated[

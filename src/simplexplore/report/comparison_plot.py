@@ -186,6 +186,7 @@ def _axis(axes: Axes, low: float, high: float) -> None:
     axes.spines["bottom"].set_color(TRACK)
     axes.set_xscale("log")
     axes.set_xlim(low, high)
+    axes.tick_params(which="minor", bottom=False)
     axes.tick_params(left=False, labelleft=False, colors=DIM, labelsize=SMALL)
     subs = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if high < 12 * low else (1.0, 2.0, 5.0)
     ticks = LogLocator(subs=subs if high < 200 * low else (1.0,)).tick_values(low, high)

@@ -52,10 +52,12 @@ def mean_of(result: Results) -> str:
 
 def times_bound(result: Results) -> str:
     """How many times the lower bound the mean is; capped runs say only that it is more."""
-    if result.capped.all():
-        return "-"
-    found = ratio(result.summary()["stopping_time"]["mean"], result.lower_bound)
-    return f"> {found}" if result.capped.any() and found != "-" else found
+    mean = result.summary()["stopping_time"]["mean"]
+    if not result.capped.any():
+        return ratio(mean, result.lower_bound)
+    # Less than the bound would say nothing of the sampler, only of the cap.
+    says = result.lower_bound < mean and not result.capped.all()
+    return f"> {ratio(mean, result.lower_bound)}" if says else "-"
 
 
 def circumstances(results: Sequence[Results]) -> str:
