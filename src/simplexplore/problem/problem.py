@@ -11,6 +11,7 @@ import math
 import reprlib
 from collections.abc import Mapping, Sequence
 from html import escape
+from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -401,6 +402,18 @@ class Problem(Tabular):
             },
         }
         return toml_text(top, tables)
+
+
+def check_problem(problem: object) -> Problem:
+    """Return a problem, or say how to get one from what was given instead."""
+    if isinstance(problem, Problem):
+        return problem
+    hint = ""
+    if isinstance(problem, str | PathLike):
+        hint = f"; Problem.from_file({str(problem)!r}) reads a file"
+    elif isinstance(getattr(problem, "problem", None), Problem):
+        hint = "; it has one: .problem"
+    raise ProblemError(f"a Problem is wanted, not {reprlib.repr(problem)}{hint}.")
 
 
 def _frozen(array: Array) -> Array:

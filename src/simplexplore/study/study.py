@@ -16,7 +16,7 @@ from sqlalchemy.engine import Row
 from simplexplore import defaults
 from simplexplore.errors import Place, SettingError, SimplexploreError, StoreError, TooLargeError
 from simplexplore.exploration.plan import Plan
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.protocol import ALL
 from simplexplore.tabular import Rows, Tabular
 
@@ -101,6 +101,7 @@ class Study(Tabular):
             Names the request: made again under the same key, it gives the same study.
         """
         check_name(name)
+        problem = check_problem(problem)
         if delta is not None:
             problem = problem.replace(delta=delta)
         if scenario is not None:
