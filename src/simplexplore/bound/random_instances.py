@@ -25,7 +25,7 @@ Kind = Literal["caps", "groups", "budgets", "ratios", "equalities", "dense"]
 # Characteristic times are met as closely as this, and in so many steps.
 CLOSE, STEPS = 1e-3, 20
 
-# Draws of one instance before giving up.
+# Draws of one instance, at most.
 TRIES = 200
 
 
