@@ -35,7 +35,7 @@ def test_twenty_instances_with_a_sampler_of_ones_own(runner):
         right = sum(row["correct"] == "True" for row in own) / len(own)
         start = sampler.replace("_", "\\_") + " & "
         (line,) = (line for line in table.splitlines() if line.startswith(start))
-        assert line.split(" & ")[6] == f"{right:.4g}"
+        assert line.split(" & ")[5] == f"{right:.4g}"
     assert files["profile.pdf"].startswith(b"%PDF")
     assert "![profile](compare_samplers-profile.png)" in page.text
     assert "</table>" in page.text  # as a notebook would show it

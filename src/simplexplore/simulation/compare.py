@@ -133,7 +133,11 @@ class Comparison(Tabular):
         return found
 
     def _brief_rows(self) -> list[Row]:
-        return self.summary()
+        hidden = ("instances", "low", "high")
+        return [
+            {key: value for key, value in row.items() if key not in hidden}
+            for row in self.summary()
+        ]
 
 
 def _known(value: float) -> float | None:
