@@ -1,5 +1,6 @@
 """Pictures: files are written, panels show the numbers, texts stay apart."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -214,3 +215,24 @@ def test_pyplot_is_left_alone(tmp_path):
 
     plot_bound(sx.lower_bound(example("star")), tmp_path / "x.png")
     assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_long_names_have_one_short_form_and_numbers_are_whole():
+    name = "The Hundred-Foot Journey of a Very Long Title, {} Edition"
+    problem = sx.Problem(
+        [name.format("Second"), "b", name.format("Third"), "d"],
+        {
+            "a limit whose name is so long that it cannot fit into any line at all": "4*b <= 1.5",
+        },
+        means=[1.0, 0.5, 0.9995, 0.95],
+    )
+    bound = sx.lower_bound(problem)
+    said = [text.get_text() for text in texts(bound_figure(bound))]
+    assert bound.samples > 1e7
+    assert f"at least {bound.samples:,.0f}" in said
+    assert any(text.endswith(": 0, at most 1.5") for text in said)
+    legend = dict(text.split(": ", 1) for text in said if re.match("The [^:]*…[^:]*: ", text))
+    assert set(legend.values()) == {problem.arms[0], problem.arms[2]}
+    for text in said:
+        for cut in re.findall("The [^→:]*…[^→:+]*", text):
+            assert cut.strip() in legend

@@ -338,8 +338,8 @@ def test_bad_problems(problem_file, tmp_path, text, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("x.gif", "must end in one of .pdf, .png, .svg"),
-        ("picture", "must end in one of .pdf, .png, .svg"),
+        ("x.gif", "must end in one of .pdf, .pgf, .png, .svg"),
+        ("picture", "must end in one of .pdf, .pgf, .png, .svg"),
         ("missing/x.png", "there is no folder"),
         ("folder.png", "it is a folder"),
     ],
