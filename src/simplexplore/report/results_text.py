@@ -84,7 +84,7 @@ def _drawn(result: Results) -> str:
     if result.noise is None:
         return ""
     bounded = isinstance(result.plan.problem.rewards, Bounded)
-    return " (Beta laws)" if bounded else " (noise not as told)"
+    return " (Beta laws)" if bounded else " (noise other than stated)"
 
 
 def standing(result: Results) -> str:
@@ -97,7 +97,7 @@ def standing(result: Results) -> str:
         )
     if threshold.is_proven(family):
         return (
-            f"{threshold.name} is proven for {family} rewards, but these vary more than was told: "
+            f"{threshold.name} is proven for {family} rewards, but these vary more than stated: "
             "nothing promises that wrong answers are rarer than delta."
         )
     others = [name for name, rule in THRESHOLDS.items() if rule.is_proven(family)]

@@ -53,9 +53,7 @@ def print_status(status: Status, console: Console) -> None:
     if status["confidence"] is not None:
         console.print(_so_far(status))
     if status["overdue"]:
-        console.print(
-            f"{count(status['overdue'], 'pull')} overdue: expired with the next question."
-        )
+        console.print(f"{count(status['overdue'], 'pull')} overdue: they expire with the next ask.")
     arms = short_names(arm["arm"] for arm in status["arms"])
     limits = short_names(row["name"] for row in (*status["constraints"], *status["exploration"]))
     console.print()
@@ -64,7 +62,7 @@ def print_status(status: Status, console: Console) -> None:
     if status["edges"]:
         console.print()
         table = _comparisons(status["edges"], arms)
-        table.print(console, len(status["edges"]), "nearer their end")
+        table.print(console, len(status["edges"]), "with more evidence")
     for title, rows in (
         ("Constraints", status["constraints"]),
         ("Limits on exploration", status["exploration"]),
