@@ -140,3 +140,11 @@ def test_what_commands_print_is_whole_at_every_width(shows, name):
         for word in ("pizza", "price", "uniform", "Hundred-Foot", "study with"):
             assert (word in text) == (word in whole), (width, word)
         assert text.count("…") <= whole.count("…")
+
+
+def test_what_capped_runs_leave_open_is_said(shows):
+    (row,) = (
+        line for line in printed(shows["results"], 120).splitlines() if "1234567" in line[:30]
+    )
+    assert re.findall(r"> [\d.,]+", row) == ["> 40.0", "> 40", "> 40"]  # mean, median, 95%
+    assert " - " in row  # and no multiple of the bound

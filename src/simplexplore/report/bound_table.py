@@ -23,7 +23,7 @@ from .bound_text import (
     uses,
 )
 from .numbers import number, share
-from .table import MAX_ROWS, Column, Table, legend, short_names, text_column
+from .table import MAX_ROWS, Column, Table, print_legend, short_names, text_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,12 +91,8 @@ def print_bound(bound: Bound, console: Console) -> None:
         console.print()
         _spending(bound, arms).print(console, len(problem.arms), "with fewer samples")
     console.print()
-    shown = prominent_arms(bound, MAX_ROWS)
-    for line in (
-        *legend({problem.arms[a]: arms[problem.arms[a]] for a in shown}),
-        *legend(constraints),
-    ):
-        console.print(line, style="dim")
+    shown = [problem.arms[a] for a in prominent_arms(bound, MAX_ROWS)]
+    print_legend(console, {arm: arms[arm] for arm in shown}, constraints)
     for note in notes(bound):
         console.print(note.text)
 

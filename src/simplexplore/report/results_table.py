@@ -9,8 +9,16 @@ from simplexplore.problem.problem import EXPLORATION
 
 from .bound_text import limits_used, uses
 from .numbers import number, percent, percent_between
-from .results_text import circumstances, comparable, mean_of, sampler_labels, standing, times_bound
-from .table import MAX_ROWS, Column, Table, legend, short_names, text_column
+from .results_text import (
+    circumstances,
+    comparable,
+    mean_of,
+    quantile_of,
+    sampler_labels,
+    standing,
+    times_bound,
+)
+from .table import MAX_ROWS, Column, Table, print_legend, short_names, text_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,8 +60,7 @@ def print_results(results: Sequence[Results], console: Console) -> None:
             labels |= names
             if (most := group[0].excess_bound) is not None:
                 console.print(limits_in_words(most))
-        for line in legend(labels):
-            console.print(line, style="dim")
+        print_legend(console, labels)
     console.print()
     for sentence in dict.fromkeys(standing(result) for result in results):
         console.print(sentence)
@@ -89,8 +96,8 @@ def _comparison(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
         row = [
             label,
             mean_of(result),
-            f"{times['median']:,.0f}",
-            f"{times['q95']:,.0f}",
+            quantile_of(result, times["median"]),
+            quantile_of(result, times["q95"]),
             times_bound(result),
             f"{percent(right['fraction'])} ({percent_between(right['low'], right['high'])[:-1]})",
             f"{speed:.2g}" if speed < 100 else f"{speed:,.0f}",

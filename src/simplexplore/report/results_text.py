@@ -50,6 +50,12 @@ def mean_of(result: Results) -> str:
     return mean_and_error(times["mean"], times["stderr"])
 
 
+def quantile_of(result: Results, time: float) -> str:
+    """A quantile of stopping times; where it falls on a capped run, that it is more."""
+    over = bool(result.capped.any()) and time >= result.max_steps
+    return f"{'> ' if over else ''}{time:,.0f}"
+
+
 def times_bound(result: Results) -> str:
     """How many times the lower bound the mean is; capped runs say only that it is more."""
     mean = result.summary()["stopping_time"]["mean"]

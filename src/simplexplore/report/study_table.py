@@ -11,7 +11,7 @@ from simplexplore.exploration.excess import limits_in_words
 from simplexplore.problem.spelling import count
 
 from .numbers import number, percent
-from .table import MAX_ROWS, Column, Table, legend, short_names, text_column
+from .table import MAX_ROWS, Column, Table, print_legend, short_names, text_column
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,8 +70,7 @@ def print_status(status: Status, console: Console) -> None:
         if rows:
             console.print()
             _constraints(title, rows, limits).print(console, len(rows))
-    for line in (*legend(arms), *legend(limits)):
-        console.print(line, style="dim")
+    print_legend(console, arms, limits)
     for sentence in limits_kept(status):
         console.print(sentence)
 

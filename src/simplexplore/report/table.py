@@ -201,6 +201,15 @@ def legend(shown: Mapping[str, str]) -> list[str]:
     return [f"{short}: {name}" for name, short in shown.items() if short != name]
 
 
+def print_legend(console: Console, *shown: Mapping[str, str]) -> None:
+    """Print the names that were shortened, in full; very many are counted."""
+    lines = [line for names in shown for line in legend(names)]
+    for line in lines[:MAX_ROWS]:
+        console.print(line, style="dim")
+    if len(lines) > MAX_ROWS:
+        console.print(f"... and {len(lines) - MAX_ROWS} more names", style="dim")
+
+
 def _line(console: Console, text: str, style: str | None = None) -> None:
     """Print one line as it is."""
     console.print(Text(text, style=style or ""), no_wrap=True, overflow="ignore", crop=False)

@@ -196,6 +196,10 @@ class Results(Tabular):
             return math.inf
         return float(self.stopping_times.mean()) / self.lower_bound
 
+    def _known(self, time: float | None) -> float | None:
+        """A quantile, unless it falls on a capped run, whose time is not known."""
+        return None if time is None or (self.capped.any() and time >= self.max_steps) else time
+
     def _brief_rows(self) -> list[Row]:
         """One row: the summary."""
         found = self.summary()
@@ -207,8 +211,8 @@ class Results(Tabular):
                 "runs": found["runs"],
                 "mean": None if capped else times["mean"],
                 "stderr": None if capped else times["stderr"],
-                "median": times["median"],
-                "95%": times["q95"],
+                "median": self._known(times["median"]),
+                "95%": self._known(times["q95"]),
                 "x bound": None if math.isinf(self.times_bound) else self.times_bound,
                 "correct": found["correct"]["fraction"],
                 "capped": capped,
