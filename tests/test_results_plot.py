@@ -265,7 +265,8 @@ def test_results_without_runs_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("suffix", "start"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".SVG", b"<?xml")]
+    ("suffix", "start"),
+    [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".SVG", b"<?xml"), (".pgf", b"%% Made by")],
 )
 def test_files(tmp_path, suffix, start):
     first, second = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"
