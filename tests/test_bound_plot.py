@@ -56,6 +56,14 @@ PROBLEMS = {
     },
     "many arms": many_arms,
     "long names": long_names,
+    "three long names": lambda: sx.Problem(
+        [
+            f"The Hundred-Foot Journey of a Very Long Title, {x} Edition"
+            for x in ("2nd", "3rd", "4th")
+        ],
+        [sx.Constraint("a limit whose name is rather long and does not fit", [0, 0, 4], upper=1.5)],
+        means=[1.0, 0.99951, 0.9],
+    ),
     "tied": lambda: sx.Problem(["a", "b", "c"], {"cap": "a + b <= 0.5"}, means=[1, 1, 0.2]),
     "all tied": lambda: sx.Problem(3, means=[1, 1, 1]),
     "corner": lambda: sx.Problem(["the first", "b", "c"], {"x": "b <= 0.5"}, means=[2, 1, 0]),

@@ -102,10 +102,13 @@ def bound_figure(bound: Bound) -> Figure:
 
     # Measure first, then draw.
     page = Page()
-    names = page.short_names(_named(bound, shown), NAME_WIDTH - 0.15)
+    with_triangle = len(arms) == 3
+    if with_triangle:
+        names = ternary.shown_names(page, bound.problem)
+    else:
+        names = page.short_names(_named(bound, shown), NAME_WIDTH - 0.15)
     names_width = max(page.width_of(names[arms[a]], TEXT, "bold") for a in shown) + 0.15
     arms_width = max(names_width + columns * COLUMN_WIDTH, SIDE_WIDTH)
-    with_triangle = len(arms) == 3
     edges = _edge_rows(page, bound, names, arms_width if with_triangle else SIDE_WIDTH)
     arms_height = 2 * HEADING + ARM_ROW * len(shown)
     stack = arms_height + GUTTER + HEADING + (LINE + BAR) * len(constraints)
