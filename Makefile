@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo serve test lint bench mutants docs reproduce coverage clean
+.PHONY: demo serve test lint bench mutants docs package reproduce coverage clean
 
 demo: $(READY)
 	$(BIN)/simplexplore demo
@@ -43,6 +43,18 @@ mutants: $(READY)
 # The whole paper; RUNS=50 for a quick look instead of the paper's own number of runs.
 reproduce: $(READY)
 	$(BIN)/simplexplore reproduce $(if $(RUNS),--runs $(RUNS))
+
+# What a release would be: both archives, each installed into an empty environment of its own.
+package: $(READY)
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	for archive in dist/*.whl dist/*.tar.gz; do \
+		rm -rf dist/empty && $(PYTHON) -m venv dist/empty \
+		&& dist/empty/bin/python -m pip install --quiet --disable-pip-version-check "$$archive" \
+		&& dist/empty/bin/simplexplore --version \
+		&& dist/empty/bin/simplexplore bound examples/meal.toml > /dev/null || exit 1; \
+	done
+	rm -rf dist/empty
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -95,7 +95,7 @@ def main() -> None:
     say(study.answer_in_words)
     status = study.status()
     say(
-        f"{status['rewards']} dishes tasted, {status['expired']} given up, {status['late']} of "
+        f"{status['rewards']} dishes tasted, {status['expired']} expired, {status['late']} of "
         "which were found later."
     )
 

@@ -1,5 +1,6 @@
 """Pictures: files are written, panels show the numbers, texts stay apart."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,14 @@ PROBLEMS = {
     },
     "many arms": many_arms,
     "long names": long_names,
+    "three long names": lambda: sx.Problem(
+        [
+            f"The Hundred-Foot Journey of a Very Long Title, {x} Edition"
+            for x in ("2nd", "3rd", "4th")
+        ],
+        [sx.Constraint("a limit whose name is rather long and does not fit", [0, 0, 4], upper=1.5)],
+        means=[1.0, 0.99951, 0.9],
+    ),
     "tied": lambda: sx.Problem(["a", "b", "c"], {"cap": "a + b <= 0.5"}, means=[1, 1, 0.2]),
     "all tied": lambda: sx.Problem(3, means=[1, 1, 1]),
     "corner": lambda: sx.Problem(["the first", "b", "c"], {"x": "b <= 0.5"}, means=[2, 1, 0]),
@@ -203,7 +212,7 @@ def test_letters_that_the_font_lacks(tmp_path):
 
 def test_bad_paths(tmp_path):
     bound = sx.lower_bound(example("star"))
-    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.png, \.svg"):
+    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.pgf, \.png, \.svg"):
         plot_bound(bound, tmp_path / "x.jpeg")
     with pytest.raises(sx.SettingError, match="there is no folder"):
         plot_bound(bound, tmp_path / "no" / "x.png")
@@ -214,3 +223,24 @@ def test_pyplot_is_left_alone(tmp_path):
 
     plot_bound(sx.lower_bound(example("star")), tmp_path / "x.png")
     assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_long_names_have_one_short_form_and_numbers_are_whole():
+    name = "The Hundred-Foot Journey of a Very Long Title, {} Edition"
+    problem = sx.Problem(
+        [name.format("Second"), "b", name.format("Third"), "d"],
+        {
+            "a limit whose name is so long that it cannot fit into any line at all": "4*b <= 1.5",
+        },
+        means=[1.0, 0.5, 0.9995, 0.95],
+    )
+    bound = sx.lower_bound(problem)
+    said = [text.get_text() for text in texts(bound_figure(bound))]
+    assert bound.samples > 1e7
+    assert f"at least {bound.samples:,.0f}" in said
+    assert any(text.endswith(": 0, at most 1.5") for text in said)
+    legend = dict(text.split(": ", 1) for text in said if re.match("The [^:]*…[^:]*: ", text))
+    assert set(legend.values()) == {problem.arms[0], problem.arms[2]}
+    for text in said:
+        for cut in re.findall("The [^→:]*…[^→:+]*", text):
+            assert cut.strip() in legend

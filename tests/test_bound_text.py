@@ -23,11 +23,6 @@ def test_move_counts_what_it_does_not_name():
     assert move(edge, list("abcdef")) == ("0.4 a + 0.3 b + 2 more", "0.75 f + 0.25 e")
 
 
-def test_move_cuts_names():
-    edge = Edge(direction=np.array([-1.0, 1.0]), gap=1.0, neighbour=np.zeros(2))
-    assert move(edge, ["a very long name", "b"], name_width=5) == ("a …me", "b")
-
-
 def test_policy_in_words_names_the_largest_shares():
     policy = np.array([0.1, 0.2, 0.3, 0.4])
     assert policy_in_words(policy, list("abcd"), limit=2) == "0.4 d, 0.3 c, 2 more"

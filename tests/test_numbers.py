@@ -1,9 +1,11 @@
 """Numbers and names as tables and pictures write them."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from simplexplore.report.numbers import number, share, shorten
+from simplexplore.report.numbers import number, percent, share, shorten
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,19 @@ def test_shorten_keeps_to_the_width(width):
     short = shorten("abcdefghij", width)
     assert len(short) == min(width, 10)
     assert ("…" in short) == (width < 10)
+
+
+def test_percentages_are_rounded_to_the_nearest_and_only_all_is_all():
+    for n in (7, 30, 2000):
+        for k in range(n + 1):
+            text = percent(k / n)
+            exact = Fraction(100 * k, n)
+            if text.startswith((">", "<")):
+                assert exact not in (0, 100)
+                assert text in (">99.9%", "<0.1%")
+                assert min(exact, 100 - exact) <= Fraction(1, 20)
+            else:
+                assert abs(Fraction(text[:-1]) - exact) <= Fraction(1, 20)
+                assert (text == "100%") == (k == n)
+                assert (text == "0%") == (k == 0)
+    assert percent(29 / 30) == "96.7%"

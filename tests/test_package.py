@@ -1,13 +1,19 @@
 """The package as a whole: public names, and what importing it costs."""
 
+import os
 import re
 import subprocess
 import sys
+import tarfile
+import zipfile
+from email.parser import Parser
 from pathlib import Path
 
 import pytest
 
 import simplexplore
+
+ROOT = Path(__file__).parent.parent
 
 
 def modules_after(statement: str) -> set[str]:
@@ -33,6 +39,63 @@ def test_public_names_are_those_of_their_modules():
 def test_no_test_file_needs_another():
     for file in Path(__file__).parent.glob("*.py"):
         assert not re.search(r"^\s*(from|import) test_", file.read_text(), re.MULTILINE), file
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """The wheel and the source archive, built without a network."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-d", folder]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, source
+
+
+def test_the_wheel_works_by_itself(archives, tmp_path):
+    with zipfile.ZipFile(archives[0]) as wheel:
+        wheel.extractall(tmp_path)
+    ours = {p.relative_to(ROOT / "src") for p in (ROOT / "src").rglob("*") if p.is_file()}
+    packed = {p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file()}
+    assert {p for p in ours if "__pycache__" not in p.parts} <= packed
+    path = ROOT / "examples" / "meal.toml"
+    code = (
+        "import simplexplore as sx; from simplexplore.service import static_files; "
+        f"print(sx.__file__, round(sx.lower_bound(sx.Problem.from_file({str(path)!r})).samples, 1))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == [str(tmp_path / "simplexplore" / "__init__.py"), "122.1"]
+
+
+def test_what_the_package_says_of_itself(archives):
+    with zipfile.ZipFile(archives[0]) as wheel:
+        (name,) = (n for n in wheel.namelist() if n.endswith("METADATA"))
+        metadata = Parser().parsestr(wheel.read(name).decode())
+    text = metadata.get_payload()
+    # Nothing that needs the repository: no picture, no link but to the web.
+    assert not re.search(r"!\[|<img", text)
+    assert re.findall(r"\]\(([^)]*)\)", text) == ["https://proceedings.mlr.press/v238/"]
+    assert "pip install simplexplore" in text
+    versions = {c.rpartition(" ")[2] for c in metadata.get_all("Classifier") if "Python ::" in c}
+    assert versions >= {"3.11", "3.12", "3.13", "3.14"}
+    assert metadata["License-Expression"] == "BSD-3-Clause"
+    pulled = [r for r in metadata.get_all("Requires-Dist") if "extra == 'all'" in r]
+    assert pulled
+    assert not re.search("pytest|playwright|mypy|mkdocs|dev|docs", " ".join(pulled))
+
+
+def test_the_source_archive_can_be_tested_and_built_again(archives):
+    with tarfile.open(archives[1]) as source:
+        names = {name.partition("/")[2] for name in source.getnames()}
+    assert names >= {"README.md", "PACKAGE.md", "LICENSE", "pyproject.toml", "Makefile"}
+    assert names >= {"tests/test_package.py", "docs/index.md", "examples/meal.toml"}
+    assert not any("__pycache__" in name or name.startswith(".venv") for name in names)
 
 
 def test_unknown_name():

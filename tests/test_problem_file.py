@@ -626,3 +626,9 @@ def test_unwritable_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError) as caught:
         Problem(2).to_file(tmp_path)
     assert str(caught.value) == f"{tmp_path}: cannot write it: Is a directory."
+
+
+def test_a_misspelt_family_gets_a_hint() -> None:
+    text = 'arms = ["a", "b"]\n[rewards]\nfamly = "gaussian"\n'
+    with pytest.raises(ProblemError, match=r"unknown key 'famly' .*; did you mean 'family'\?"):
+        Problem.from_text(text)

@@ -41,7 +41,6 @@ from simplexplore.reproduction import (
     statements,
 )
 from simplexplore.reproduction.allocations import projected
-from simplexplore.reproduction.cells import ROOMS, Cells, hash_of_rooms
 from simplexplore.reproduction.overview import overview_figure
 from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, OURS, REPRODUCED, Evidence
 from simplexplore.reproduction.simulations import (
@@ -54,6 +53,7 @@ from simplexplore.reproduction.simulations import (
     ptns_is_worst,
     rarely_wrong,
 )
+from simplexplore.simulation.cells import ROOMS, Cells, hash_of_rooms
 from simplexplore.simulation.results import clopper_pearson
 from simulated import made_up
 
@@ -398,7 +398,7 @@ def test_a_changed_setting_is_a_new_cell(tmp_path):
 def test_a_changed_program_is_a_new_cell(tmp_path, monkeypatch):
     cells = Cells(tmp_path)
     cells.numbers("x", {}, dict)
-    monkeypatch.setattr("simplexplore.reproduction.cells.program", lambda: "another")
+    monkeypatch.setattr("simplexplore.simulation.cells.program", lambda: "another")
     assert not cells.has("x", {})
 
 
@@ -426,7 +426,7 @@ def test_rooms_are_all_that_simulations_import():
         "print(*{m.split('.')[1] for m in sys.modules if m.startswith('simplexplore.')})"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(found.stdout.split()) - {"errors", "files", "defaults"} == set(ROOMS)
+    assert set(found.stdout.split()) - {"errors", "files", "defaults", "tabular"} == set(ROOMS)
 
 
 def test_a_damaged_cell_is_named(tmp_path):
@@ -587,7 +587,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("simplexplore.reproduction.cells.write_whole", full)
+    monkeypatch.setattr("simplexplore.simulation.cells.write_whole", full)
     done = run("fig1", "--out", tmp_path)
     assert done.exit_code == 2
     assert re.search(r"cannot write .*fig1-\w+\.json': No space left on device", done.stderr)

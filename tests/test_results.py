@@ -152,7 +152,7 @@ def test_nothing_is_proven_of_rewards_that_vary_more_than_told(noise, proven):
     result = made_up(sx.Problem(2, means=[0.2, 0.8]), threshold="mixture")
     result = replace(result, noise=np.array(noise))
     assert result.summary()["proven"] is proven
-    assert ("vary more than was told" in standing(result)) is not proven
+    assert ("vary more than stated" in standing(result)) is not proven
 
 
 def test_repr_names_what_counts(simulated):
@@ -211,7 +211,7 @@ def test_noise_is_kept_and_sets_results_apart(saved):
     assert again.noise.tolist() == again.summary()["noise"] == noise.tolist()
     assert plain.noise is None
     assert len(comparable([again, plain])) == 2
-    assert "gaussian rewards (noise not as told), delta" in circumstances([again])
+    assert "gaussian rewards (noise other than stated), delta" in circumstances([again])
     # As written before noise was stored.
     edit(saved, lambda content: content["results"][0].pop("noise"))
     assert sx.load_results(saved)[0].noise is None

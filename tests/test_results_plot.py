@@ -265,7 +265,8 @@ def test_results_without_runs_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("suffix", "start"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".SVG", b"<?xml")]
+    ("suffix", "start"),
+    [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".SVG", b"<?xml"), (".pgf", b"%% Made by")],
 )
 def test_files(tmp_path, suffix, start):
     first, second = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"
@@ -276,7 +277,7 @@ def test_files(tmp_path, suffix, start):
 
 
 def test_bad_paths(tmp_path):
-    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.png, \.svg"):
+    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.pgf, \.png, \.svg"):
         plot_results([made_up(example("star"))], tmp_path / "x.jpeg")
     with pytest.raises(sx.SettingError, match="there is no folder"):
         plot_results([made_up(example("star"))], tmp_path / "no" / "x.png")
@@ -287,3 +288,34 @@ def test_infinite_and_zero_bounds_have_no_line():
     assert careless.lower_bound == 0
     assert not any("lower bound" in text for text in words(results_figure([careless])))
     assert math.isinf(tied()[0].lower_bound)
+
+
+def test_capped_runs_are_no_multiple_of_the_bound():
+    problem = example("star")
+    bound = sx.lower_bound(problem).samples
+    some = made_up(problem, scale=3.0, cap=int(4 * bound), seed=3)
+    assert some.capped.any()
+    assert not some.capped.all()
+    every = made_up(problem, scale=9.0, cap=int(bound / 7))
+    said = words(results_figure([every, some]))
+    ratio = f"{some.stopping_times.mean() / bound:.3g}"
+    assert f"> {ratio}" in said
+    assert ratio not in said
+    assert "-" in said  # of the other, nothing is known
+    assert not any(f"{every.stopping_times.mean() / bound:.3g}" in text for text in said)
+
+
+def test_numbers_of_seven_digits_are_whole_and_names_have_one_short_form():
+    results = [
+        made_up(long_names()[0].plan.problem, name=name, scale=3e5, seed=1, cap=10**9)
+        for name in ("a_sampler_with_a_name_that_goes_on_and_on_and_on", "b")
+    ]
+    said = words(results_figure(results))
+    for result in results:
+        times = result.stopping_times
+        error = times.std(ddof=1) / np.sqrt(len(times))
+        assert f"{times.mean():,.0f} ± {error:,.0f}" in said
+    short = {text for text in said if "…" in text and ": " not in text}
+    full = dict(text.split(": ", 1) for text in said if "…" in text.split(": ")[0] and ": " in text)
+    assert short == set(full)
+    assert "a_sampler_with_a_name_that_goes_on_and_on_and_on" in full.values()

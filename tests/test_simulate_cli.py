@@ -315,7 +315,7 @@ def test_threshold_files_that_are_no_thresholds(tmp_path, text, message):
         ([*QUICK, "--means", "1,2"], "means has 2 numbers for 5 arms"),
         ([*QUICK, "--means", "1,2,x,4,5"], "item 3, 'x', is not a number"),
         ([*QUICK, "--delta", "1"], "delta must lie strictly between 0 and 1; got 1"),
-        ([*QUICK, "--plot", "x.gif"], "must end in one of .pdf, .png, .svg"),
+        ([*QUICK, "--plot", "x.gif"], "must end in one of .pdf, .pgf, .png, .svg"),
         ([*QUICK, "--plot", "nowhere/x.png"], "there is no folder 'nowhere'"),
         ([*QUICK, "--out", STAR], "it is a file, not a folder"),
     ],

@@ -1,6 +1,7 @@
 """The public names, each with its home; `__init__.py` reads this list."""
 
 from .bound.bound import lower_bound as lower_bound
+from .bound.random_instances import random_instances as random_instances
 from .bound.result import Bound as Bound
 from .client.remote_study import connect as connect
 from .errors import (
@@ -77,7 +78,16 @@ from .problem.families import (
     Poisson as Poisson,
 )
 from .problem.problem import Problem as Problem
+from .report.bound_plot import plot_bound as plot_bound
+from .report.comparison_plot import plot_comparison as plot_comparison
+from .report.results_plot import plot_results as plot_results
 from .samplers import SAMPLERS as SAMPLERS
+from .simulation.compare import (
+    Comparison as Comparison,
+)
+from .simulation.compare import (
+    compare as compare,
+)
 from .simulation.results import (
     Results as Results,
 )

@@ -17,7 +17,7 @@ from simplexplore.errors import MeansError, NotConvergedError
 from simplexplore.geometry.answers import Answers, best_vertices
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.problem.problem import EXPLORATION, Problem
+from simplexplore.problem.problem import EXPLORATION, Problem, check_problem
 
 from .allocation import Allocation, optimal_allocation
 from .allocation_set import AllocationSet
@@ -70,6 +70,7 @@ def lower_bound(
     >>> bound.policy.tolist(), round(bound.characteristic_time, 6)
     ([1.0, 0.0], 8.0)
     """
+    problem = check_problem(problem)
     if means is None:
         means = problem.means
     if means is None:

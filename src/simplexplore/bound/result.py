@@ -15,6 +15,7 @@ from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.standard_form import Vertex
 from simplexplore.problem.problem import EXPLORATION, Problem
+from simplexplore.tabular import Row, Tabular
 
 from .information import Information
 
@@ -145,7 +146,7 @@ class Unconstrained:
 
 
 @dataclass(frozen=True)
-class Bound:
+class Bound(Tabular):
     """Everything `lower_bound` knows about an instance.
 
     Attributes
@@ -261,6 +262,24 @@ class Bound:
         costs = self.problem.costs
         information = Information(self._edges, gaps, self.means, self.problem.rewards, costs=costs)
         return 1.0 / float(information.closest(w).value.min())
+
+    def rows(self) -> list[Row]:
+        """One row per arm: mean, share of the best policy, shares of the samples."""
+        return [
+            {
+                "arm": arm,
+                "mean": float(self.means[a]),
+                "policy": float(self.policy[a]),
+                **{name: float(s.allocation[a]) for name, s in self.scenarios.items()},
+            }
+            for a, arm in enumerate(self.problem.arms)
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Bound: {self.problem.scenario}, at least {self.samples:.6g} samples with delta "
+            f"{self.delta:g}, characteristic time {self.characteristic_time:.6g}>"
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Plain Python numbers under the names of the command's JSON output."""

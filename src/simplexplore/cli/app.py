@@ -14,6 +14,8 @@ from simplexplore.errors import SimplexploreError
 
 from .bound import bound
 from .demo import demo
+from .options import quoting
+from .output import run_with_output
 from .ratings import ratings
 from .reproduce import reproduce
 from .service import serve, token_commands
@@ -24,9 +26,16 @@ from .study import commands as study_commands
 class _Commands(TyperGroup):
     """All commands; what a user can cause ends in one message and a status."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta["simplexplore.args"] = tuple(args)  # super() takes them out of the list
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = quoting(error, ctx.meta["simplexplore.args"])
+            raise
         except SimplexploreError as error:
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(2) from None
@@ -38,7 +47,6 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Find the best mix of arms under linear constraints, with a stated confidence.",
 )
@@ -73,4 +81,4 @@ def main() -> None:
         # A terminal that cannot show a character shows a replacement instead of failing.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    app()
+    run_with_output(app)

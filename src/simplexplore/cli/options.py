@@ -1,5 +1,7 @@
 """Arguments and options that several commands have."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,7 +38,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 Plot = Annotated[
     Path | None,
     typer.Option(
-        "--plot", metavar="OUT.png", show_default=False, help="Save a picture (png, pdf or svg)."
+        "--plot",
+        metavar="OUT.png",
+        show_default=False,
+        help="Save a picture (png, pdf, svg, or pgf for LaTeX).",
     ),
 ]
 Means = Annotated[
@@ -65,6 +70,35 @@ StopRegret = Annotated[
         "stop_when.",
     ),
 ]
+
+
+def quoting(error: typer.BadParameter, given: Sequence[str]) -> str:
+    """What is wrong with the value of an option, which the message quotes.
+
+    Parameters
+    ----------
+    error : typer.BadParameter
+    given : sequence of str
+        All arguments of the program.
+    """
+    names = tuple(getattr(error.param, "opts", ()))
+    value = None
+    for i, argument in enumerate(given):
+        name, sign, after = argument.partition("=")
+        if argument in names and i + 1 < len(given):
+            value = given[i + 1]
+        elif sign and name in names:
+            value = after
+    if value is None or value in error.message:
+        return error.message
+    share = re.fullmatch(r"(\d+\.?\d*)\s*%", value)
+    if share:
+        return f"{value!r} is not a number; write {float(share[1]) / 100:g}."
+    if "integer" in error.message:
+        return f"{value!r} is not a whole number."
+    if "number" in error.message:
+        return f"{value!r} is not a number."
+    return f"{value!r}: {error.message}"
 
 
 def parse_means(text: str, option: str = "--means") -> list[float]:

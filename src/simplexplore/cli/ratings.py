@@ -74,5 +74,5 @@ def ratings(
         ]
         typer.echo(json.dumps({"problem": str(out), "seed": seed, "films": rated}))
         return
-    typer.echo(f"{problem.size} films, {made.source}; told deviation {told}: {out}")
+    typer.echo(f"{problem.size} films, {made.source}; stated standard deviation {told}: {out}")
     typer.echo(f"Next: simplexplore bound {out}")

@@ -50,8 +50,8 @@ def limits_in_words(most: float) -> str:
     if most == 0:
         return "The pulls keep the limits: no prefix of them ever exceeds one."
     if math.isinf(most):
-        return "The pulls keep the limits but for a number of pulls that does not grow."
-    return f"The pulls keep the limits but for {most:.2g} pulls, at any time."
+        return "The pulls exceed a limit by no more than some fixed number of pulls, at any time."
+    return f"The pulls exceed a limit by at most {most:.2g} pulls, at any time."
 
 
 def _depth(moves: Array) -> float:

@@ -12,7 +12,9 @@ from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.problem import Problem
+from simplexplore.problem.spelling import count
 from simplexplore.problem.stop_when import StopWhen
+from simplexplore.tabular import Row, Tabular
 
 from .engine import Engine
 from .moment import moment_of
@@ -22,7 +24,7 @@ from .seeding import streams
 Array = npt.NDArray[np.float64]
 
 
-class Explorer:
+class Explorer(Tabular):
     """Exploration of a problem, one reward at a time.
 
     Parameters
@@ -111,6 +113,23 @@ class Explorer:
         self.problem.rewards.check_reward(reward)
         self._engine.observe(number, float(reward))
         self._arm = self._engine.advance()
+
+    def __repr__(self) -> str:
+        state = "stopped" if self.stopped else f"next: {self.ask()}"
+        return f"<Explorer: {count(self.pulls, 'reward')}, {state}>"
+
+    def rows(self) -> list[Row]:
+        """One row per arm: rewards told, their mean, the arm's share of the policy."""
+        policy, means = self.policy, self.means
+        return [
+            {
+                "arm": arm,
+                "rewards": int(self.counts[a]),
+                "mean": None if math.isnan(means[a]) else float(means[a]),
+                "policy": None if policy is None else float(policy[a]),
+            }
+            for a, arm in enumerate(self.problem.arms)
+        ]
 
     @property
     def stopped(self) -> bool:

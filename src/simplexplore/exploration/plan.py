@@ -11,7 +11,7 @@ import numpy.typing as npt
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.problem.stop_when import StopWhen
 from simplexplore.samplers import TRACKINGS, Sampler, find_sampler
 
@@ -120,7 +120,9 @@ def prepare_simulation(
 
 
 def _changed(problem: Problem, **changes: object) -> Problem:
-    return problem.replace(**{key: value for key, value in changes.items() if value is not None})
+    return check_problem(problem).replace(
+        **{key: value for key, value in changes.items() if value is not None}
+    )
 
 
 def _check_supported(problem: Problem) -> None:

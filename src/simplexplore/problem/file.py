@@ -184,6 +184,12 @@ def _belongs(key: str, value: object, table: str, file: Mapping[str, Any]) -> bo
 
 def _file_rewards(table: Mapping[str, Any]) -> Family:
     if "family" not in table:
+        meant = next((key for key in table if nearest(key, ["family"])), None)
+        if meant is not None:
+            raise ProblemError(
+                f"unknown key {meant!r} in [rewards]; did you mean 'family'?",
+                place=Place(field=meant),
+            )
         raise ProblemError(f"family is missing in [rewards]{guess('', tuple(FAMILIES))}")
     parameters = dict(table)
     name = parameters.pop("family")

@@ -10,6 +10,8 @@ import dataclasses
 import math
 import reprlib
 from collections.abc import Mapping, Sequence
+from html import escape
+from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import MeansError, Place, ProblemError
+from simplexplore.tabular import Row, Tabular, to_html
 
 from .checks import (
     check_arms,
@@ -51,7 +54,7 @@ LEAST_DELTA = 1e-300
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
-class Problem:
+class Problem(Tabular):
     """A mix of arms to be found, and what is known about it beforehand.
 
     Immutable; its arrays are read-only. True means are no part of it: samplers are given
@@ -254,6 +257,34 @@ class Problem:
             f"{f', stops at {self.stop_when}' if self.stop_when else ''}>"
         )
 
+    def rows(self) -> list[Row]:
+        """One row per arm: its guessed mean, its cost, its coefficient in each constraint."""
+        return [
+            {
+                "arm": arm,
+                "mean": None if self.means is None else float(self.means[a]),
+                **({"cost": float(self.costs[a])} if self.has_costs else {}),
+                **{row.name: float(row.coefficients[a]) for row in self.constraints},
+            }
+            for a, arm in enumerate(self.arms)
+        ]
+
+    def _repr_html_(self) -> str:
+        texts = format_constraints(self.constraints, self.arms, self.groups)
+        limits = format_constraints(self.exploration, self.arms, self.groups)
+        return f"<p>{escape(repr(self))}</p>" + "".join(
+            to_html(rows)
+            for rows in (
+                [
+                    {key: row[key] for key in row if key in ("arm", "mean", "cost")}
+                    for row in self.rows()
+                ],
+                [{"constraint": name, "": str(text)} for name, text in texts.items()],
+                [{"limit on exploration": name, "": str(text)} for name, text in limits.items()],
+            )
+            if rows
+        )
+
     def replace(self, **changes: Any) -> Problem:
         """Return a copy with some of the constructor's arguments changed.
 
@@ -371,6 +402,18 @@ class Problem:
             },
         }
         return toml_text(top, tables)
+
+
+def check_problem(problem: object) -> Problem:
+    """Return a problem, or say how to get one from what was given instead."""
+    if isinstance(problem, Problem):
+        return problem
+    hint = ""
+    if isinstance(problem, str | PathLike):
+        hint = f"; Problem.from_file({str(problem)!r}) reads a file"
+    elif isinstance(getattr(problem, "problem", None), Problem):
+        hint = "; it has one: .problem"
+    raise ProblemError(f"a Problem is wanted, not {reprlib.repr(problem)}{hint}.")
 
 
 def _frozen(array: Array) -> Array:

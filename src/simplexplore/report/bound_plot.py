@@ -44,9 +44,10 @@ from .page import (
     Page,
     save_picture,
 )
+from .table import legend
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -78,7 +79,7 @@ def plot_bound(bound: Bound, path: str | os.PathLike[str]) -> None:
     bound : Bound
         From `lower_bound`.
     path : path-like
-        The picture's file; its suffix chooses PNG, PDF or SVG. It is replaced if it exists.
+        The picture's file; its suffix chooses PNG, PDF, SVG or PGF. It is replaced if it exists.
 
     Raises
     ------
@@ -101,11 +102,14 @@ def bound_figure(bound: Bound) -> Figure:
 
     # Measure first, then draw.
     page = Page()
-    longest_name = max(page.width_of(arms[a], TEXT, "bold") for a in shown)
-    names_width = min(longest_name + 0.15, NAME_WIDTH)
-    arms_width = max(names_width + columns * COLUMN_WIDTH, SIDE_WIDTH)
     with_triangle = len(arms) == 3
-    edges = _edge_rows(page, bound, arms_width if with_triangle else SIDE_WIDTH)
+    if with_triangle:
+        names = ternary.shown_names(page, bound.problem)
+    else:
+        names = page.short_names(_named(bound, shown), NAME_WIDTH - 0.15)
+    names_width = max(page.width_of(names[arms[a]], TEXT, "bold") for a in shown) + 0.15
+    arms_width = max(names_width + columns * COLUMN_WIDTH, SIDE_WIDTH)
+    edges = _edge_rows(page, bound, names, arms_width if with_triangle else SIDE_WIDTH)
     arms_height = 2 * HEADING + ARM_ROW * len(shown)
     stack = arms_height + GUTTER + HEADING + (LINE + BAR) * len(constraints)
     before_limits = stack + GUTTER
@@ -120,18 +124,21 @@ def bound_figure(bound: Bound) -> Figure:
         body_height = max(stack, edges_height)
     remarks = _left_out(bound, len(shown), len(edges), len(constraints), len(limits))
     remarks += [note.text for note in notes(bound)]
+    remarks += legend(names)
     remark_lines = [line for remark in remarks for line in page.wrap(remark, SMALL, body_width)]
-    top = MARGIN + HEADER
+    lines = page.wrap(headline(bound), 10.5, body_width)
+    top = MARGIN + HEADER + 0.2 * (len(lines) - 1)
     bottom = top + body_height + 0.15
     page.resize(body_width + 2 * MARGIN, bottom + LINE * len(remark_lines) + MARGIN)
 
     page.write(MARGIN, MARGIN, _fitting_title(page, bound, body_width), size=14, weight="bold")
-    page.write(MARGIN, MARGIN + 0.33, page.fit(headline(bound), 10.5, body_width), size=10.5)
+    for i, line in enumerate(lines):
+        page.write(MARGIN, MARGIN + 0.33 + 0.2 * i, line, size=10.5)
     left = MARGIN
     if with_triangle:
         ternary.draw_triangle(page, bound, left, top)
         left += ternary.WIDTH + GUTTER
-    _draw_arms(page, bound, shown, left, top, names_width)
+    _draw_arms(page, bound, shown, left, top, names_width, names)
     note = "dot: what the best mix uses; dark: allowed; filled dot: no slack"
     if not constraints:
         note = "none: every mix is allowed"
@@ -178,7 +185,13 @@ def _left_out(bound: Bound, arms: int, edges: int, constraints: int, limits: int
 
 
 def _draw_arms(
-    page: Page, bound: Bound, shown: list[int], left: float, top: float, names_width: float
+    page: Page,
+    bound: Bound,
+    shown: list[int],
+    left: float,
+    top: float,
+    names_width: float,
+    short: Mapping[str, str],
 ) -> None:
     """One row per arm, one column each for the policy and the allocations."""
     line = "; line: of the cost" if bound.problem.has_costs else ""
@@ -189,12 +202,12 @@ def _draw_arms(
         f"shares of use and of samples{line}; bold: used by the best mix",
         names_width + (1 + len(bound.scenarios)) * COLUMN_WIDTH,
     )
-    columns: list[tuple[str, str, Array | None, str]] = [
-        ("policy", f"earns {number(bound.value)}", bound.policy, INK)
+    columns: list[tuple[str, list[str], Array | None, str]] = [
+        ("policy", [f"earns {number(bound.value)}"], bound.policy, INK)
     ]
     for name, scenario in bound.scenarios.items():
-        note = _samples_needed(scenario)
-        columns.append((name, note, recommended(scenario), SCENARIO_COLOUR[name]))
+        notes_of_it = _samples_needed(scenario)
+        columns.append((name, notes_of_it, recommended(scenario), SCENARIO_COLOUR[name]))
     spent = {name: spending(scenario) for name, scenario in bound.scenarios.items()}
     drawn = [*(values for _, _, values, _ in columns), *spent.values()]
     longest = max(float(values.max()) for values in drawn if values is not None)
@@ -203,13 +216,14 @@ def _draw_arms(
     top += HEADING
     body = top + HEADING
     rows = len(shown)
-    names = {bound.problem.arms[arm]: bool(bound.policy[arm] > 0) for arm in shown}
+    names = {short[bound.problem.arms[arm]]: bool(bound.policy[arm] > 0) for arm in shown}
     page.names(left + names_width - 0.1, body, names_width - 0.1, ARM_ROW, names)
-    for j, (label, note, values, colour) in enumerate(columns):
+    for j, (label, options, values, colour) in enumerate(columns):
         start = left + names_width + j * COLUMN_WIDTH
         width = COLUMN_WIDTH - 0.08
+        note = page.first_fitting(options, SMALL, width)
         page.write(start, top, page.fit(label, TEXT, width, "bold"), weight="bold")
-        page.write(start, top + 0.18, page.fit(note, SMALL, width), size=SMALL, color=DIM)
+        page.write(start, top + 0.18, note, size=SMALL, color=DIM)
         axes = page.axes(start, body, COLUMN_WIDTH, ARM_ROW * rows, label)
         axes.set_xlim(0, reach)
         axes.set_ylim(rows, 0)
@@ -233,17 +247,17 @@ def _draw_arms(
             )
 
 
-def _samples_needed(scenario: ScenarioBound) -> str:
+def _samples_needed(scenario: ScenarioBound) -> list[str]:
+    """What it takes, in the most words first: digits go before words."""
     if scenario.unknowable:
-        return "cannot be known"
+        return ["cannot be known"]
     if np.isinf(scenario.characteristic_time):
-        return "a tie: never enough"
+        return ["a tie: never enough"]
     if scenario.characteristic_time == 0:
-        return "no samples needed"
-    needed = f"at least {number(scenario.lower_bound)}"
-    if scenario.lower_bound >= 1e7:  # digits go before words
-        return needed
-    return f"{needed} samples" if scenario.spend is None else f"{needed} in cost"
+        return ["no samples needed"]
+    least = number(scenario.lower_bound)
+    what = "samples" if scenario.spend is None else "in cost"
+    return [f"at least {least} {what}", f"at least {least}", f"≥ {least}"]
 
 
 def _draw_limits(
@@ -254,9 +268,11 @@ def _draw_limits(
     axes.set_xlim(0, 1)
     for i, use in enumerate(limits):
         y = (LINE + BAR) * i
-        words = f"{use.name}: {number(use.amount)}, {use.limit}"
+        numbers = f": {number(use.amount)}, {use.limit}"
         value = "tight" if use.active else f"slack {number(use.slack)}"
-        _write_row(page, left, top + HEADING + y, width, [words], value)
+        room = width - page.width_of(value, SMALL) - page.width_of(numbers, TEXT) - 0.15
+        name = page.fit(use.name, TEXT, max(room, 0.6))
+        _write_row(page, left, top + HEADING + y, width, [f"{name}{numbers}"], value)
         low, high = use.reach
         ends = np.array([use.lower, use.upper, use.amount])
         # On the track, and in its middle if all policies use the same.
@@ -282,7 +298,14 @@ class _EdgeRow:
         return LINE * len(self.lines) + BAR
 
 
-def _edge_rows(page: Page, bound: Bound, width: float) -> list[_EdgeRow]:
+def _named(bound: Bound, shown: list[int]) -> list[str]:
+    """Arms whose names the picture has: those shown, and those of the hardest comparisons."""
+    hardest = hardest_first(times_alone(bound))[:MAX_EDGES]
+    moved = {a for e in hardest for a in np.flatnonzero(bound.edges[e].direction).tolist()}
+    return [bound.problem.arms[a] for a in sorted(moved.union(shown))]
+
+
+def _edge_rows(page: Page, bound: Bound, names: Mapping[str, str], width: float) -> list[_EdgeRow]:
     """Put the hardest comparisons into words that fit."""
     own = bound.scenarios[bound.problem.scenario]
     times = times_alone(bound)
@@ -294,21 +317,18 @@ def _edge_rows(page: Page, bound: Bound, width: float) -> list[_EdgeRow]:
             "a tie" if tie else f"{number(time * binary_kl(bound.delta))}  (gap {number(edge.gap)})"
         )
         room = width - page.width_of(value, SMALL) - 0.15
-        lines = _fitting_move(page, edge, bound.problem.arms, room)
+        lines = _fitting_move(page, edge, [names.get(arm, arm) for arm in bound.problem.arms], room)
         rows.append(_EdgeRow(lines, value, time, tie or e in own.binding_edges))
     return rows
 
 
 def _fitting_move(page: Page, edge: Edge, arms: Sequence[str], width: float) -> list[str]:
-    """Say what an edge moves: on one line, or on two with names cut as far as needed."""
+    """Say what an edge moves: on one line, or on as many as it takes."""
     losing, gaining = move(edge, arms)
-    lines = [f"{losing} → {gaining}"]
-    for name_width in (40, 24, 16, 10, 6):
-        if max(page.width_of(line, TEXT) for line in lines) <= width:
-            break
-        losing, gaining = move(edge, arms, name_width)
-        lines = [losing, f"→ {gaining}"]
-    return lines
+    line = f"{losing} → {gaining}"
+    if page.width_of(line, TEXT) <= width:
+        return [line]
+    return [*page.wrap(losing, TEXT, width), *page.wrap(f"→ {gaining}", TEXT, width)]
 
 
 def _draw_edges(
@@ -354,7 +374,6 @@ def _write_row(
     page: Page, left: float, top: float, width: float, lines: list[str], value: str
 ) -> None:
     """Write a row's words above its bar, and its value at the right."""
-    room = width - page.width_of(value, SMALL) - 0.15
     for i, line in enumerate(lines):
-        page.write(left, top + LINE * i, page.fit(line, TEXT, room))
+        page.write(left, top + LINE * i, line)
     page.write(left + width, top, value, size=SMALL, color=DIM, ha="right")

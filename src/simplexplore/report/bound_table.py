@@ -1,4 +1,4 @@
-"""Bounds as text for a terminal, readable from 80 columns on."""
+"""Bounds as text for a terminal of any width."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from .bound_text import (
     title,
     uses,
 )
-from .numbers import number, share, shorten
-from .table import MAX_ROWS, print_limited, titled_table
+from .numbers import number, share
+from .table import MAX_ROWS, Column, Table, print_legend, short_names, text_column
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
-    from rich.table import Table
 
     from simplexplore.bound.result import Bound, ScenarioBound, Unconstrained
 
     from .bound_text import Use
 
-# Columns beside the names in the table of scenarios, with the space between them.
-SCENARIO_WIDTH = 59
-
-# One more column, and the least for names and the words above them.
-COLUMN_WIDTH, NAME_WIDTH = 14, 22
+# Said below the table that has the number.
+CHARACTERISTIC_TIME = (
+    "characteristic time: the lower bound is this times kl(delta, 1 - delta), about log(1/delta)"
+)
 
 
 def print_bound(bound: Bound, console: Console) -> None:
@@ -60,58 +60,78 @@ def print_bound(bound: Bound, console: Console) -> None:
     console.print(headline(bound), style="bold")
     for sentence in expectation(bound):
         console.print(sentence)
+    arms, constraints = short_names(problem.arms), short_names(_rows_of(bound))
     if problem.names:
-        table = _limits("Constraints at the best mix", "constraint", uses(bound, MAX_ROWS))
-        print_limited(console, table, len(problem.names), "with more slack")
-    if limits := limits_used(bound, MAX_ROWS):
+        console.print()
         table = _limits(
-            "Limits on exploration at its best allocation", "limit on exploration", limits
+            "Constraints at the best mix", "constraint", uses(bound, MAX_ROWS), constraints
         )
-        print_limited(console, table, len(problem.exploration), "with more slack")
+        table.print(console, len(problem.names), "with more slack")
+    if limits := limits_used(bound, MAX_ROWS):
+        console.print()
+        table = _limits(
+            "Limits on exploration at its best allocation",
+            "limit on exploration",
+            limits,
+            constraints,
+        )
+        table.print(console, len(problem.exploration), "with more slack")
     if bound.edges and relaxed(bound) is None:
-        print_limited(console, _comparisons(bound), len(bound.edges), "that are easier")
+        console.print()
+        _comparisons(bound, arms).print(console, len(bound.edges), "that are easier")
         console.print(
             f"decides: the bound hinges on it ({problem.scenario}); the rest is settled along the "
             "way",
             style="dim",
         )
-    table = _scenarios(bound, console.width)
-    print_limited(console, table, len(problem.arms), "with fewer samples")
-    if problem.has_costs:
-        table = _spending(bound, console.width)
-        print_limited(console, table, len(problem.arms), "with fewer samples")
     console.print()
+    _scenarios(bound, arms).print(console, len(problem.arms), "with fewer samples")
+    console.print(CHARACTERISTIC_TIME, style="dim")
+    if problem.has_costs:
+        console.print()
+        _spending(bound, arms).print(console, len(problem.arms), "with fewer samples")
+    console.print()
+    shown = [problem.arms[a] for a in prominent_arms(bound, MAX_ROWS)]
+    print_legend(console, {arm: arms[arm] for arm in shown}, constraints)
     for note in notes(bound):
         console.print(note.text)
 
 
-def _limits(heading: str, noun: str, rows: list[Use]) -> Table:
+def _rows_of(bound: Bound) -> list[str]:
+    """Names of the constraints and limits on exploration that are shown."""
+    rows = [*uses(bound, MAX_ROWS), *limits_used(bound, MAX_ROWS)]
+    return [row.name for row in rows]
+
+
+def _limits(heading: str, noun: str, rows: list[Use], names: Mapping[str, str]) -> Table:
     """Each limit with its use and slack."""
-    table = titled_table(heading)
-    table.add_column(noun, overflow="ellipsis", no_wrap=True)
-    table.add_column("use", justify="right", no_wrap=True)
-    table.add_column("limit", no_wrap=True)
-    table.add_column("slack", justify="right", no_wrap=True)
+    columns = (text_column(noun), Column("use"), Column("limit", "left"), Column("slack", rank=1))
+    table = Table(heading, columns)
     for use in rows:
         slack = "none" if use.active else number(use.slack)
-        table.add_row(use.name, number(use.amount), use.limit, slack)
+        table.add_row(names[use.name], number(use.amount), use.limit, slack)
     return table
 
 
-def _comparisons(bound: Bound) -> Table:
+def _comparisons(bound: Bound, names: Mapping[str, str]) -> Table:
     """The edges, hardest first."""
     own = bound.scenarios[bound.problem.scenario]
-    table = titled_table("Comparisons to settle, hardest first")
-    table.add_column("instead of -> use", overflow="fold")
-    table.add_column("gap", justify="right", no_wrap=True)
     alone = "cost alone" if bound.problem.has_costs else "samples alone"
-    table.add_column(alone, justify="right", no_wrap=True)
-    table.add_column("decides", justify="center", no_wrap=True)
+    table = Table(
+        "Comparisons to settle, hardest first",
+        (
+            text_column("instead of -> use"),
+            Column("gap", rank=1),
+            Column(alone),
+            Column("decides", "center", rank=2),
+        ),
+    )
     times = times_alone(bound)
+    arms = [names[arm] for arm in bound.problem.arms]
     for e in hardest_first(times)[:MAX_ROWS]:
         edge = bound.edges[e]
         table.add_row(
-            " -> ".join(move(edge, bound.problem.arms, name_width=28)),
+            " -> ".join(move(edge, arms)),
             number(edge.gap) if edge.gap > 0 else "tie",
             number(float(times[e]) * binary_kl(bound.delta)) if edge.gap > 0 else "-",
             "yes" if edge.gap <= 0 or e in own.binding_edges else "",
@@ -119,20 +139,21 @@ def _comparisons(bound: Bound) -> Table:
     return table
 
 
-def _scenarios(bound: Bound, width: int) -> Table:
-    """The scenarios side by side, the unconstrained problem beside them if there is room."""
-    # A third scenario takes the place of the unconstrained problem, of which a note speaks too.
-    both = len(bound.scenarios) > 2 and width >= SCENARIO_WIDTH + COLUMN_WIDTH + NAME_WIDTH
-    name_width = max(width - SCENARIO_WIDTH - both * COLUMN_WIDTH, 12)
-    beside = [bound.unconstrained] if both or len(bound.scenarios) == 2 else []
-    table = titled_table("Samples, and where they should go")
-    table.add_column("", no_wrap=True)
-    table.add_column("mean", justify="right", no_wrap=True)
-    table.add_column("policy", justify="right", no_wrap=True)
-    for name in (*bound.scenarios, *("no\nconstraints" for _ in beside)):
-        table.add_column(name, justify="right", no_wrap=True)
+def _scenarios(bound: Bound, names: Mapping[str, str]) -> Table:
+    """The scenarios side by side, the unconstrained problem beside them."""
+    own = bound.problem.scenario
+    table = Table(
+        "Samples, and where they should go",
+        (
+            text_column(""),
+            Column("mean", rank=2),
+            Column("policy", rank=1),
+            *(Column(name, rank=0 if name == own else 3) for name in bound.scenarios),
+            Column("no constraints", rank=4),
+        ),
+    )
     scenarios = list(bound.scenarios.values())
-    everything: list[ScenarioBound | Unconstrained] = [*scenarios, *beside]
+    everything: list[ScenarioBound | Unconstrained] = [*scenarios, bound.unconstrained]
     has_costs = bound.problem.has_costs
     least, time = (
         ("cost", "characteristic cost") if has_costs else ("samples", "characteristic time")
@@ -142,34 +163,36 @@ def _scenarios(bound: Bound, width: int) -> Table:
         paid = (number(x.lower_bound / x.cost_per_sample) for x in everything)
         table.add_row("samples for that", "", "", *paid)
     table.add_row(time, "", "", *(number(x.characteristic_time) for x in everything))
-    gaps = [f"{x.relative_gap:.0e}" for x in scenarios]
-    table.add_row("certified to within", "", "", *gaps, *("" for _ in beside))
+    table.add_row("certified to within", "", "", *(f"{x.relative_gap:.0e}" for x in scenarios))
     table.add_section()
     for arm in prominent_arms(bound, MAX_ROWS):
-        used = bound.policy[arm] > 0
         table.add_row(
-            shorten(bound.problem.arms[arm], name_width),
+            names[bound.problem.arms[arm]],
             number(float(bound.means[arm])),
             share(float(bound.policy[arm])),
             *("" if w is None else share(float(w[arm])) for w in map(recommended, everything)),
-            style="bold" if used else None,
+            style="bold" if bound.policy[arm] > 0 else None,
         )
     return table
 
 
-def _spending(bound: Bound, width: int) -> Table:
+def _spending(bound: Bound, names: Mapping[str, str]) -> Table:
     """The same allocations in shares of what is spent."""
-    table = titled_table("What they cost, and where the money goes")
-    table.add_column("", no_wrap=True)
-    table.add_column("cost of one", justify="right", no_wrap=True)
-    for name in bound.scenarios:
-        table.add_column(name, justify="right", no_wrap=True)
+    own = bound.problem.scenario
     scenarios = list(bound.scenarios.values())
+    table = Table(
+        "What they cost, and where the money goes",
+        (
+            text_column(""),
+            Column("cost of one"),
+            *(Column(name, rank=0 if name == own else 1) for name in bound.scenarios),
+        ),
+    )
     table.add_row("cost per sample", "", *(number(x.cost_per_sample) for x in scenarios))
     table.add_section()
     for arm in prominent_arms(bound, MAX_ROWS):
         table.add_row(
-            shorten(bound.problem.arms[arm], max(width - SCENARIO_WIDTH, 12)),
+            names[bound.problem.arms[arm]],
             number(float(bound.problem.costs[arm])),
             *("" if w is None else share(float(w[arm])) for w in map(spending, scenarios)),
             style="bold" if bound.policy[arm] > 0 else None,

@@ -20,7 +20,7 @@ from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.problem.problem import EXPLORATION, SCENARIOS
 from simplexplore.problem.spelling import policy_in_words
 
-from .numbers import number, shorten
+from .numbers import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ BINDING = 1e-6
 MAX_NAMED = 3
 
 
-def move(edge: Edge, arms: Sequence[str], name_width: int = 80) -> tuple[str, str]:
+def move(edge: Edge, arms: Sequence[str]) -> tuple[str, str]:
     """Say which arms lose use along an edge, and which gain it.
 
     Weights are given where a side has several arms; each side's sum to 1.
@@ -56,7 +56,7 @@ def move(edge: Edge, arms: Sequence[str], name_width: int = 80) -> tuple[str, st
     """
 
     def side(members: npt.NDArray[np.intp]) -> str:
-        names = [shorten(arms[a], name_width) for a in members]
+        names = [str(arms[a]) for a in members]
         if len(names) == 1:
             return names[0]
         weights = np.abs(edge.direction[members])

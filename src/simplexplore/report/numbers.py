@@ -69,14 +69,20 @@ def mean_and_error(mean: float | None, stderr: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Write a share as a percentage; only all is 100%.
+    """Write a share as a percentage to one decimal; only all is 100%, only none is 0%.
 
     Examples
     --------
-    >>> percent(1.0), percent(0.9996), percent(0.987), percent(None)
-    ('100%', '99.9%', '98.7%', '-')
+    >>> percent(1.0), percent(0.9996), percent(29 / 30), percent(1e-9), percent(None)
+    ('100%', '>99.9%', '96.7%', '<0.1%', '-')
     """
-    return "-" if share is None else f"{_rounded(share, math.floor)}%"
+    if share is None:
+        return "-"
+    if 0.9995 <= share < 1:
+        return ">99.9%"
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return f"{round(100 * share, 1):g}%"
 
 
 def percent_between(low: float, high: float) -> str:

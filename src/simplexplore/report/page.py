@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ from matplotlib.transforms import Bbox
 from simplexplore.errors import SettingError
 
 from .numbers import shorten
+from .pgf import to_pgf
+from .table import LONGEST_NAME, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-SUFFIXES = (".pdf", ".png", ".svg")
+SUFFIXES = (".pdf", ".pgf", ".png", ".svg")
 
 # Okabe and Ito's colours: told apart with any colour vision, and by lightness in grey.
 BLUE, ORANGE, RED, SKY = "#0072B2", "#E69F00", "#D55E00", "#56B4E9"
@@ -68,7 +70,7 @@ def check_plot_path(path: str | os.PathLike[str]) -> Path:
 
 
 def save_picture(draw: Callable[[], Figure], path: str | os.PathLike[str]) -> None:
-    """Draw a figure and write it to a file; its suffix chooses PNG, PDF or SVG.
+    """Draw a figure and write it to a file; its suffix chooses PNG, PDF, SVG or PGF.
 
     The same content gives the same bytes.
 
@@ -97,6 +99,7 @@ def pictures(
         "svg.fonttype": "path" if outlines else "none",
         "pdf.fonttype": 42,
         "svg.hashsalt": "simplexplore",
+        "pgf.rcfonts": False,  # the document's own
     }
     # No dates.
     metadata: dict[str, Any] = {
@@ -110,6 +113,9 @@ def pictures(
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = draw()
         for suffix in suffixes:
+            if suffix == ".pgf":
+                found.append(to_pgf(figure))
+                continue
             buffer = io.BytesIO()
             figure.savefig(buffer, format=suffix[1:], dpi=130, metadata=metadata[suffix])
             found.append(buffer.getvalue())
@@ -189,6 +195,20 @@ class Page:
             else:
                 high = middle - 1
         return shorten(text, low)
+
+    def short_names(self, names: Iterable[str], width: float) -> dict[str, str]:
+        """Names as one picture shows them everywhere: at most that wide in bold, no two alike."""
+        names = list(names)
+        longest = LONGEST_NAME
+        shown = short_names(names, longest)
+        while longest > 6 and any(self.width_of(x, TEXT, "bold") > width for x in shown.values()):
+            longest -= 2
+            shown = short_names(names, longest)
+        return shown
+
+    def first_fitting(self, texts: Sequence[str], size: float, width: float) -> str:
+        """The first text that is at most that wide, or the last: numbers in them are not cut."""
+        return next((text for text in texts if self.width_of(text, size) <= width), texts[-1])
 
     def wrap(self, text: str, size: float, width: float) -> list[str]:
         """Break a text into lines that are at most that wide."""

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .bound_text import prominent_arms
-from .numbers import mean_and_error
-from .page import BLUE, GREEN, GREY, GUTTER, HEADING, INK, ORANGE, PINK, RED, SKY, TEXT, Page
-from .results_text import circumstances, sampler_labels
+from .numbers import number
+from .page import BLUE, GREEN, GREY, GUTTER, HEADING, INK, ORANGE, PINK, RED, SKY
+from .results_text import circumstances, mean_of, sampler_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simplexplore.simulation.results import Results
 
 # One colour per sampler in all pictures; names stand beside them, so none has to be guessed.
@@ -45,11 +47,12 @@ class Group:
 
     def __post_init__(self) -> None:
         self.labels = sampler_labels(self.results)
+        self.asides = [_aside(result) for result in self.results]
         self.colours: list[str] = []
         self.arms = prominent_arms(self.results[0].bound, MAX_ARMS)
         self.circumstances = circumstances(self.results)
         times = [result.summary()["stopping_time"] for result in self.results]
-        self.means = [mean_and_error(x["mean"], x["stderr"]) for x in times]
+        self.means = [mean_of(result) for result in self.results]
         longest, least = max(x["q95"] for x in times), min(x["mean"] for x in times)
         self.logarithmic: bool = longest > LOGARITHMIC * least
 
@@ -79,18 +82,32 @@ class Group:
         """Of all panels."""
         return self.runs_height + GUTTER + HEADING + self.strips * self.strip_height
 
-    def widest_name(self, page: Page) -> float:
-        """Width of the longest name, of a result or an arm."""
-        names = [self.results[0].plan.problem.arms[a] for a in self.arms]
-        return max(page.width_of(name, TEXT, "bold") for name in [*self.labels, *names])
+    @property
+    def names(self) -> list[str]:
+        """Names that are shown: of results and of arms."""
+        return [*self.labels, *(self.results[0].plan.problem.arms[a] for a in self.arms)]
+
+
+def _aside(result: Results) -> str:
+    """The runs that are missing or were capped."""
+    asides = []
+    if capped := int(result.capped.sum()):
+        asides.append(f"{number(capped)} capped")
+    if result.runs < result.runs_asked:
+        asides.append(f"{number(result.runs)} of {number(result.runs_asked)} runs")
+    return ", ".join(asides)
 
 
 def colour(groups: list[Group]) -> None:
     """Give each sampler the same colour everywhere."""
-    own: dict[str, str] = {}
+    names = [result.plan.sampler.name for group in groups for result in group.results]
+    colours = sampler_colours(names)
     for group in groups:
-        for result in group.results:
-            name = result.plan.sampler.name
-            if name not in COLOURS and name not in own:
-                own[name] = OWN_COLOURS[len(own) % len(OWN_COLOURS)]
-            group.colours.append(COLOURS.get(name) or own[name])
+        group.colours += [colours[result.plan.sampler.name] for result in group.results]
+
+
+def sampler_colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each sampler: ours have their own, others get one in the order they come."""
+    others = [name for name in dict.fromkeys(names) if name not in COLOURS]
+    own = {name: OWN_COLOURS[i % len(OWN_COLOURS)] for i, name in enumerate(others)}
+    return {name: COLOURS.get(name) or own[name] for name in names}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,21 +11,21 @@ import numpy.typing as npt
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from .bound_text import recommended
-from .numbers import number, percent, ratio, share
-from .page import DIM, HEADING, INK, LINE, RED, SMALL, TEXT, TRACK, Page
+from .numbers import number, percent, share
+from .page import DIM, HEADING, INK, LINE, RED, SMALL, TRACK, Page
 from .results_group import ARM_ROW, COLUMN_HEAD, MAX_COLUMNS, ROW, Group
+from .results_text import times_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from simplexplore.simulation.results import Results
 
 Array = npt.NDArray[np.float64]
 
 # Inches.
 MARGIN = 0.3
 TIMES_WIDTH, RIGHT_WIDTH = 4.4, 2.0
-RATIO_WIDTH, PERCENT_WIDTH = 0.65, 0.6
+RATIO_WIDTH, PERCENT_WIDTH = 0.8, 0.65
 
 # Points of a density, and how many runs it is made of at most (quantiles stand for more).
 DENSITY_POINTS, DENSITY_RUNS = 160, 1000
@@ -42,6 +42,7 @@ def draw_times(
     names_width: float,
     means_width: float,
     note: str,
+    names: Mapping[str, str],
 ) -> None:
     """One row per sampler: the distribution of its stopping times, its mean."""
     page.heading(
@@ -64,27 +65,20 @@ def draw_times(
     for i, (label, result) in enumerate(zip(group.labels, group.results, strict=True)):
         colour, base = group.colours[i], i + 0.74
         row = body + ROW * (i + 0.62)
-        _write_name(page, label, result, row, names_width)
+        _write_name(page, names[label], group.asides[i], row, names_width)
         _draw_distribution(axes, result.stopping_times.astype(float), base, colour)
-        times_bound = ratio(float(result.stopping_times.mean()), result.lower_bound)
         end = left + TIMES_WIDTH
-        for words, width in ((group.means[i], means_width), (times_bound, RATIO_WIDTH)):
+        for words, width in ((group.means[i], means_width), (times_bound(result), RATIO_WIDTH)):
             end += width
             page.write(end, row, words, ha="right", va="center_baseline")
 
 
-def _write_name(page: Page, label: str, result: Results, row: float, width: float) -> None:
+def _write_name(page: Page, name: str, aside: str, row: float, width: float) -> None:
     """A sampler's name, and below it the runs that are missing or were capped."""
-    name = page.fit(label, TEXT, width - 0.15, "bold")
     place = MARGIN + width - 0.15
-    asides = []
-    if capped := int(result.capped.sum()):
-        asides.append(f"{number(capped)} capped")
-    if result.runs < result.runs_asked:
-        asides.append(f"{number(result.runs)} of {number(result.runs_asked)} runs")
-    if asides:
-        text = page.fit(", ".join(asides), SMALL, width - 0.15)
-        page.write(place, row + 0.05, text, size=SMALL, color=RED, ha="right", va="center_baseline")
+    if aside:
+        below = row + 0.05
+        page.write(place, below, aside, size=SMALL, color=RED, ha="right", va="center_baseline")
         row -= LINE - 0.05
     page.write(place, row, name, weight="bold", ha="right", va="center_baseline")
 
@@ -197,7 +191,13 @@ def draw_correct(page: Page, group: Group, g: int, left: float, top: float) -> N
 
 
 def draw_allocations(
-    page: Page, group: Group, g: int, top: float, names_width: float, width: float
+    page: Page,
+    group: Group,
+    g: int,
+    top: float,
+    names_width: float,
+    width: float,
+    short: Mapping[str, str],
 ) -> None:
     """Where each sampler's samples went, arm by arm, against the optimal allocation."""
     bound = group.results[0].bound
@@ -221,13 +221,12 @@ def draw_allocations(
     for strip in range(group.strips):
         head = top + HEADING + strip * group.strip_height
         body = head + COLUMN_HEAD
-        names = {bound.problem.arms[arm]: bool(bound.policy[arm] > 0) for arm in group.arms}
+        names = {short[bound.problem.arms[arm]]: bool(bound.policy[arm] > 0) for arm in group.arms}
         page.names(MARGIN + names_width - 0.15, body, names_width - 0.15, ARM_ROW, names)
         inside = range(strip * MAX_COLUMNS, min((strip + 1) * MAX_COLUMNS, len(group.results)))
         for j, r in enumerate(inside):
             start = MARGIN + names_width + j * column_width
-            label = page.fit(group.labels[r], TEXT, column_width - 0.15, "bold")
-            page.write(start, head, label, weight="bold")
+            page.write(start, head, short[group.labels[r]], weight="bold")
             axes = page.axes(
                 start, body, column_width, ARM_ROW * len(group.arms), f"allocation {g} {r}"
             )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from simplexplore.errors import SettingError
 from simplexplore.problem.spelling import policy_in_words
+from simplexplore.simulation.compare import Comparison
 
 from .bound_text import notes
+from .comparison_plot import comparison_figure
 from .page import DIM, GUTTER, LINE, SMALL, TEXT, Page, save_picture
-from .results_group import Group, colour
+from .results_group import MAX_COLUMNS, Group, colour
 from .results_panels import (
     MARGIN,
     PERCENT_WIDTH,
@@ -22,7 +25,8 @@ from .results_panels import (
     draw_correct,
     draw_times,
 )
-from .results_text import circumstances, comparable, standing
+from .results_text import circumstances, comparable, sampler_labels, standing
+from .table import legend
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,6 +35,9 @@ if TYPE_CHECKING:
 
 # Inches.
 HEADER, NAME_WIDTH = 0.8, 2.0
+
+# More settings than this make one comparison, whose size does not grow with them.
+MAX_GROUPS = 6
 
 LEGEND = "shape: all runs; bar: middle half; line: 5% to 95%; diamond: mean; dot: longest run"
 
@@ -42,9 +49,9 @@ def plot_results(results: Sequence[Results], path: str | os.PathLike[str]) -> No
     ----------
     results : sequence of Results
         From `simulate` or `load_results`. Those of the same instance, scenario, delta and
-        threshold are drawn side by side.
+        threshold are drawn side by side; more than six such settings as `plot_comparison` does.
     path : path-like
-        The picture's file; its suffix chooses PNG, PDF or SVG. It is replaced if it exists.
+        The picture's file; its suffix chooses PNG, PDF, SVG or PGF. It is replaced if it exists.
 
     Raises
     ------
@@ -63,34 +70,72 @@ def results_figure(results: Sequence[Results]) -> Figure:
     finished = [result for result in results if result.runs]
     if not finished:
         raise SettingError("there is nothing to draw: no run has finished.")
-    groups = [Group(group) for group in comparable(finished)]
+    settings = comparable(finished)
+    if len(settings) > MAX_GROUPS and (comparison := _comparison(settings)):
+        return comparison_figure(comparison)
+    groups = [Group(group) for group in settings[:MAX_GROUPS]]
     colour(groups)
     alike = _alike(groups)
 
     # Measure first, then draw.
     page = Page()
-    names_width = min(max(group.widest_name(page) for group in groups) + 0.15, NAME_WIDTH)
+    names = page.short_names(_distinct(groups), _label_width(groups))
+    asides = [aside for group in groups for aside in group.asides]
+    names_width = 0.15 + max(
+        *(page.width_of(name, TEXT, "bold") for name in names.values()),
+        *(page.width_of(aside, SMALL) for aside in asides),
+    )
     means_width = max(page.width_of(mean, TEXT) for group in groups for mean in group.means) + 0.2
     values_width = means_width + RATIO_WIDTH
     body_width = names_width + TIMES_WIDTH + values_width + GUTTER + RIGHT_WIDTH + PERCENT_WIDTH
-    remarks = [line for remark in _remarks(groups) for line in page.wrap(remark, SMALL, body_width)]
-    bottom = MARGIN + HEADER + sum(group.height + GUTTER for group in groups)
+    said = [*_remarks(groups), *legend(names)]
+    if more := len(settings) - len(groups):
+        said.append(f"Not shown: {more} more settings.")
+    remarks = [line for remark in said for line in page.wrap(remark, SMALL, body_width)]
+    title, headline = _headlines(groups, names)
+    lines = page.wrap(headline, 10.5, body_width)
+    header = HEADER + 0.2 * (len(lines) - 1)
+    bottom = MARGIN + header + sum(group.height + GUTTER for group in groups)
     page.resize(body_width + 2 * MARGIN, bottom + LINE * len(remarks) + MARGIN)
 
-    title, headline = _headlines(groups)
     page.write(MARGIN, MARGIN, page.fit(title, 14, body_width, "bold"), size=14, weight="bold")
-    page.write(MARGIN, MARGIN + 0.33, page.fit(headline, 10.5, body_width), size=10.5)
-    top = MARGIN + HEADER
+    for i, line in enumerate(lines):
+        page.write(MARGIN, MARGIN + 0.33 + 0.2 * i, line, size=10.5)
+    top = MARGIN + header
     for g, group in enumerate(groups):
         note = LEGEND if alike else group.circumstances
-        draw_times(page, group, g, top, names_width, means_width, note)
+        draw_times(page, group, g, top, names_width, means_width, note, names)
         left = MARGIN + names_width + TIMES_WIDTH + values_width + GUTTER
         draw_correct(page, group, g, left, top)
-        draw_allocations(page, group, g, top + group.runs_height + GUTTER, names_width, body_width)
+        below = top + group.runs_height + GUTTER
+        draw_allocations(page, group, g, below, names_width, body_width, names)
         top += group.height + GUTTER
     for i, line in enumerate(remarks):
         page.write(MARGIN, bottom + LINE * i, line, size=SMALL, color=DIM)
     return page.figure
+
+
+def _comparison(settings: list[list[Results]]) -> Comparison | None:
+    """Many settings as a comparison, where all have the same samplers and a bound."""
+    labels = sampler_labels(settings[0])
+    if any(sampler_labels(group) != labels for group in settings):
+        return None
+    if not all(0 < group[0].lower_bound < math.inf for group in settings):
+        return None
+    names = [f"setting {i}" for i in range(1, len(settings) + 1)]
+    return Comparison(tuple(names), tuple(labels), tuple(map(tuple, settings)))
+
+
+def _distinct(groups: list[Group]) -> list[str]:
+    return list(dict.fromkeys(name for group in groups for name in group.names))
+
+
+def _label_width(groups: list[Group]) -> float:
+    """What names may take: a row's name, and as much above a column of allocations."""
+    columns = max(min(len(group.results), MAX_COLUMNS) for group in groups)
+    # As wide as the picture is when names take their most.
+    width = TIMES_WIDTH + RATIO_WIDTH + GUTTER + RIGHT_WIDTH + PERCENT_WIDTH + 1.0
+    return min(NAME_WIDTH, width / columns) - 0.15
 
 
 def _alike(groups: list[Group]) -> bool:
@@ -104,14 +149,15 @@ def _but_scenario(result: Results) -> object:
     return (plan.problem.replace(scenario="anytime"), means, plan.delta, plan.threshold.name)
 
 
-def _headlines(groups: list[Group]) -> tuple[str, str]:
+def _headlines(groups: list[Group], names: Mapping[str, str]) -> tuple[str, str]:
     """The picture's title and the line below it."""
     every = [result for group in groups for result in group.results]
     title = "Samples until the best mix is known"
     if not _alike(groups):
         return title, f"{len(groups)} settings; {LEGEND}"
     first = every[0]
-    best = policy_in_words(first.bound.policy, first.plan.problem.arms, 4)
+    arms = [names.get(arm, arm) for arm in first.plan.problem.arms]
+    best = policy_in_words(first.bound.policy, arms, 4)
     return f"{title}: {best}", circumstances(every)
 
 
@@ -119,6 +165,8 @@ def _remarks(groups: list[Group]) -> list[str]:
     """What a reader should know beside the picture."""
     every = [result for group in groups for result in group.results]
     remarks = list(dict.fromkeys(standing(result) for result in every))
+    if any(result.capped.any() for result in every):
+        remarks.append("Capped runs were ended before they had an answer: the mean would be more.")
     for group in groups:
         bound = group.results[0].bound
         if left := bound.problem.size - len(group.arms):

@@ -1,4 +1,4 @@
-"""Results as text for a terminal, readable from 80 columns on."""
+"""Results as text for a terminal of any width."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from simplexplore.exploration.excess import limits_in_words
 from simplexplore.problem.problem import EXPLORATION
 
 from .bound_text import limits_used, uses
-from .numbers import mean_and_error, number, percent, percent_between, ratio
-from .results_text import circumstances, comparable, sampler_labels, standing
-from .table import MAX_ROWS, print_limited, titled_table
+from .numbers import number, percent, percent_between
+from .results_text import (
+    circumstances,
+    comparable,
+    mean_of,
+    quantile_of,
+    sampler_labels,
+    standing,
+    times_bound,
+)
+from .table import MAX_ROWS, Column, Table, print_legend, short_names, text_column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
-    from rich.table import Table
 
     from simplexplore.simulation.results import Results
 
@@ -35,35 +42,48 @@ def print_results(results: Sequence[Results], console: Console) -> None:
             console.print()
         console.print(circumstances(group), style="dim")
         console.print()
-        console.print(_comparison(group))
+        labels = short_names(sampler_labels(group))
+        _comparison(group, labels).print(console)
         console.print("correct: with its 95% interval (Clopper-Pearson)", style="dim")
         if any(result.capped.any() for result in group):
             console.print(
-                f"capped: stopped by --max-steps ({number(group[0].max_steps)}), and counted as if "
-                "the answer had been given then",
+                f"capped: stopped by --max-steps ({number(group[0].max_steps)}), so that the mean "
+                "would be more",
                 style="dim",
             )
         plan = group[0].plan
         if limits := plan.problem.limits_on_samples(plan.scenario):
-            print_limited(console, _realised_use(group), len(limits), "with more slack")
+            console.print()
+            names = short_names(row.name for row in limits)
+            table = _realised_use(group, labels, names)
+            table.print(console, len(limits), "with more slack")
+            labels |= names
             if (most := group[0].excess_bound) is not None:
                 console.print(limits_in_words(most))
+        print_legend(console, labels)
     console.print()
     for sentence in dict.fromkeys(standing(result) for result in results):
         console.print(sentence)
 
 
-def _comparison(group: Sequence[Results]) -> Table:
+def _comparison(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
     """One row per sampler."""
-    scenario, least = group[0].plan.scenario, group[0].lower_bound
-    table = titled_table(f"Samples until stopping, {scenario} (lower bound: {number(least)})")
-    table.add_column("sampler", overflow="fold")
-    for heading in ("mean", "median", "95%", "/bound", "correct", "us/step"):
-        table.add_column(heading, justify="right", no_wrap=True)
     with_capped = any(result.capped.any() for result in group)
-    if with_capped:
-        table.add_column("capped", justify="right", no_wrap=True)
-    for label, result in zip(sampler_labels(group), group, strict=True):
+    table = Table(
+        f"Samples until stopping, {group[0].plan.scenario} "
+        f"(lower bound: {number(group[0].lower_bound)})",
+        (
+            text_column("sampler"),
+            Column("mean"),
+            Column("median", rank=4),
+            Column("95%", rank=3),
+            Column("/bound", rank=2),
+            Column("correct", rank=1),
+            Column("us/step", rank=5),
+            *([Column("capped")] if with_capped else []),
+        ),
+    )
+    for label, result in zip(labels.values(), group, strict=True):
         summary = result.summary()
         times, right, speed = (
             summary["stopping_time"],
@@ -75,10 +95,10 @@ def _comparison(group: Sequence[Results]) -> Table:
             continue
         row = [
             label,
-            mean_and_error(times["mean"], times["stderr"]),
-            f"{times['median']:,.0f}",
-            f"{times['q95']:,.0f}",
-            ratio(times["mean"], least),
+            mean_of(result),
+            quantile_of(result, times["median"]),
+            quantile_of(result, times["q95"]),
+            times_bound(result),
             f"{percent(right['fraction'])} ({percent_between(right['low'], right['high'])[:-1]})",
             f"{speed:.2g}" if speed < 100 else f"{speed:,.0f}",
         ]
@@ -86,16 +106,18 @@ def _comparison(group: Sequence[Results]) -> Table:
     return table
 
 
-def _realised_use(group: Sequence[Results]) -> Table:
+def _realised_use(
+    group: Sequence[Results], labels: Mapping[str, str], names: Mapping[str, str]
+) -> Table:
     """What the samples used of each constraint, the tightest if there are many."""
-    table = titled_table("Mean use by the samples taken")
-    table.add_column("constraint", overflow="ellipsis", no_wrap=True)
-    table.add_column("limit", no_wrap=True)
-    for label in sampler_labels(group):
-        table.add_column(label, justify="right", overflow="fold")
+    table = Table(
+        "Mean use by the samples taken",
+        (text_column("constraint"), Column("limit", "left"), *map(Column, labels.values())),
+    )
     realised = [result.constraint_use() for result in group]
     shown = limits_used if group[0].plan.scenario == EXPLORATION else uses
     for use in shown(group[0].bound, MAX_ROWS):
         amounts = [r[use.name] for r in realised]
-        table.add_row(use.name, use.limit, *("-" if x is None else f"{x:.3f}" for x in amounts))
+        cells = ("-" if x is None else f"{x:.3f}" for x in amounts)
+        table.add_row(names[use.name], use.limit, *cells)
     return table

@@ -8,7 +8,7 @@ from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.problem.families import Bounded
 from simplexplore.problem.spelling import count
 
-from .numbers import number
+from .numbers import mean_and_error, number, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,30 @@ def sampler_labels(results: Sequence[Results]) -> list[str]:
     ]
 
 
+def mean_of(result: Results) -> str:
+    """The mean stopping time; where runs were capped, that it is more than it seems."""
+    times = result.summary()["stopping_time"]
+    if result.capped.any():
+        return f"> {mean_and_error(times['mean'], None)}"
+    return mean_and_error(times["mean"], times["stderr"])
+
+
+def quantile_of(result: Results, time: float) -> str:
+    """A quantile of stopping times; where it falls on a capped run, that it is more."""
+    over = bool(result.capped.any()) and time >= result.max_steps
+    return f"{'> ' if over else ''}{time:,.0f}"
+
+
+def times_bound(result: Results) -> str:
+    """How many times the lower bound the mean is; capped runs say only that it is more."""
+    mean = result.summary()["stopping_time"]["mean"]
+    if not result.capped.any():
+        return ratio(mean, result.lower_bound)
+    # Less than the bound would say nothing of the sampler, only of the cap.
+    says = result.lower_bound < mean and not result.capped.all()
+    return f"> {ratio(mean, result.lower_bound)}" if says else "-"
+
+
 def circumstances(results: Sequence[Results]) -> str:
     """Say on which problem, and how, comparable results came about."""
     first = results[0]
@@ -66,7 +90,7 @@ def _drawn(result: Results) -> str:
     if result.noise is None:
         return ""
     bounded = isinstance(result.plan.problem.rewards, Bounded)
-    return " (Beta laws)" if bounded else " (noise not as told)"
+    return " (Beta laws)" if bounded else " (noise other than stated)"
 
 
 def standing(result: Results) -> str:
@@ -79,7 +103,7 @@ def standing(result: Results) -> str:
         )
     if threshold.is_proven(family):
         return (
-            f"{threshold.name} is proven for {family} rewards, but these vary more than was told: "
+            f"{threshold.name} is proven for {family} rewards, but these vary more than stated: "
             "nothing promises that wrong answers are rarer than delta."
         )
     others = [name for name, rule in THRESHOLDS.items() if rule.is_proven(family)]

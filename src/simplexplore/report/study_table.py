@@ -1,21 +1,20 @@
-"""Live studies as text for a terminal, readable from 80 columns on."""
+"""Live studies as text for a terminal of any width."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from simplexplore.exploration.excess import limits_in_words
 from simplexplore.problem.spelling import count
 
-from .numbers import number, percent, shorten
-from .table import MAX_ROWS, print_limited, titled_table
+from .numbers import number, percent
+from .table import MAX_ROWS, Column, Table, print_legend, short_names, text_column
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from simplexplore.study.records import StudySummary
     from simplexplore.study.status import ConstraintStatus, EdgeStatus, Status
@@ -54,21 +53,24 @@ def print_status(status: Status, console: Console) -> None:
     if status["confidence"] is not None:
         console.print(_so_far(status))
     if status["overdue"]:
-        console.print(
-            f"{count(status['overdue'], 'pull')} overdue: given up with the next question."
-        )
-    print_limited(console, _arms(status), len(status["arms"]), "with fewer rewards")
+        console.print(f"{count(status['overdue'], 'pull')} overdue: they expire with the next ask.")
+    arms = short_names(arm["arm"] for arm in status["arms"])
+    limits = short_names(row["name"] for row in (*status["constraints"], *status["exploration"]))
+    console.print()
+    _arms(status, arms).print(console, len(status["arms"]), "with fewer rewards")
     console.print(f"between: {status['intervals']}", style="dim")
     if status["edges"]:
-        print_limited(
-            console, _comparisons(status["edges"]), len(status["edges"]), "nearer their end"
-        )
-    if status["constraints"]:
-        table = _constraints("Constraints", status["constraints"])
-        print_limited(console, table, len(status["constraints"]), "")
-    if status["exploration"]:
-        table = _constraints("Limits on exploration", status["exploration"])
-        print_limited(console, table, len(status["exploration"]), "")
+        console.print()
+        table = _comparisons(status["edges"], arms)
+        table.print(console, len(status["edges"]), "with more evidence")
+    for title, rows in (
+        ("Constraints", status["constraints"]),
+        ("Limits on exploration", status["exploration"]),
+    ):
+        if rows:
+            console.print()
+            _constraints(title, rows, limits).print(console, len(rows))
+    print_legend(console, arms, limits)
     for sentence in limits_kept(status):
         console.print(sentence)
 
@@ -110,57 +112,58 @@ def _so_far(status: Status) -> str:
     )
 
 
-def _arms(status: Status) -> Table:
-    table = titled_table("Arms")
-    table.add_column("arm")
-    for name in ("rewards", "pending", "target", "mean", "between", "", "in the mix"):
-        table.add_column(name, justify="right")
+def _arms(status: Status, names: Mapping[str, str]) -> Table:
+    table = Table(
+        "Arms",
+        (
+            text_column("arm"),
+            Column("rewards"),
+            Column("pending", rank=3),
+            Column("target", rank=4),
+            Column("mean"),
+            Column("between", rank=2),
+            Column("in the mix", rank=1),
+        ),
+    )
     for arm in sorted(status["arms"], key=lambda arm: -arm["rewards"])[:MAX_ROWS]:
+        ends = (arm["low"], arm["high"])
         table.add_row(
-            shorten(arm["arm"], 24),
+            names[arm["arm"]],
             str(arm["rewards"]),
             str(arm["pending"] or ""),
             number(arm["target"]),
             _number(arm["mean"]),
-            _number(arm["low"]),
-            _number(arm["high"]),
+            "" if None in ends else " to ".join(map(_number, ends)),
             f"{arm['policy']:.3g}" if arm["policy"] else "",
         )
     return table
 
 
-def _comparisons(edges: Sequence[EdgeStatus]) -> Table:
-    table = titled_table("Evidence against neighbouring mixes")
-    table.add_column("less of")
-    table.add_column("more of")
-    for name in ("evidence", "needed"):
-        table.add_column(name, justify="right")
+def _comparisons(edges: Sequence[EdgeStatus], names: Mapping[str, str]) -> Table:
+    table = Table(
+        "Evidence against neighbouring mixes",
+        (text_column("less of"), text_column("more of"), Column("evidence"), Column("needed")),
+    )
     open_first = sorted(edges, key=lambda edge: edge["statistic"] - edge["threshold"])
     for edge in open_first[:MAX_ROWS]:
         sides = [
             ", ".join(
-                arm if abs(rate) == 1 else f"{abs(rate):.3g} {arm}"
+                names[arm] if abs(rate) == 1 else f"{abs(rate):.3g} {names[arm]}"
                 for arm, rate in edge["direction"].items()
                 if rate * sign > 0
             )
             for sign in (-1, 1)
         ]
-        table.add_row(
-            *(shorten(side, 26) for side in sides),
-            number(edge["statistic"]),
-            number(edge["threshold"]),
-        )
+        table.add_row(*sides, number(edge["statistic"]), number(edge["threshold"]))
     return table
 
 
-def _constraints(title: str, rows: Sequence[ConstraintStatus]) -> Table:
-    table = titled_table(title)
-    table.add_column("constraint")
-    for name in ("at least", "at most", "pulls so far", "mix"):
-        table.add_column(name, justify="right")
+def _constraints(title: str, rows: Sequence[ConstraintStatus], names: Mapping[str, str]) -> Table:
+    headings = ("at least", "at most", "pulls so far", "mix")
+    table = Table(title, (text_column("constraint"), *map(Column, headings)))
     for row in rows[:MAX_ROWS]:
         cells = [_number(row[name]) for name in ("lower", "upper", "explored", "policy")]
-        table.add_row(shorten(row["name"], 30), *cells)
+        table.add_row(names[row["name"]], *cells)
     return table
 
 
@@ -186,27 +189,32 @@ def print_studies(studies: Sequence[StudySummary], console: Console) -> None:
     if not studies:
         console.print("No studies yet: 'simplexplore study create FILE' starts one.")
         return
-    table = titled_table("Studies")
-    for name in ("study", "state"):
-        table.add_column(name)
-    for name in ("rewards", "pending", "delta"):
-        table.add_column(name, justify="right")
-    table.add_column("last change (UTC)")
+    table = Table(
+        "Studies",
+        (
+            text_column("study"),
+            Column("state", "left"),
+            Column("rewards"),
+            Column("pending", rank=2),
+            Column("delta", rank=3),
+            Column("last change (UTC)", "left", rank=1),
+        ),
+    )
     damaged = []
     for study in studies:
         if "trouble" in study:  # its numbers may not be right
             damaged.append(f"{study['name']}: {study['trouble']}")
-            table.add_row(shorten(study["name"], 30), "damaged")
+            table.add_row(study["name"], "damaged")
             continue
         table.add_row(
-            shorten(study["name"], 30),
+            study["name"],
             study["state"],
             str(study["rewards"]),
             str(study["pending"]),
             f"{study['delta']:g}",
             datetime.fromtimestamp(study["changed"], UTC).strftime("%Y-%m-%d %H:%M:%S"),
         )
-    console.print(table)
+    table.print(console)
     if damaged:
         console.print()
     for words in damaged:

@@ -29,14 +29,18 @@ from .page import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
 
     from simplexplore.bound.result import Bound
+    from simplexplore.problem.problem import Problem
 
 Array = npt.NDArray[np.float64]
 
 # Inches.
 WIDTH, TRIANGLE_HEIGHT, CONE_HEIGHT = 3.8, 2.9, 1.9
+NAME_WIDTH = 1.5
 HEIGHT = HEADING + TRIANGLE_HEIGHT + GUTTER + HEADING + CONE_HEIGHT
 
 # Corners of the simplex in the plane. The map is a similarity: angles are true.
@@ -105,12 +109,18 @@ def in_plane(vector: Array) -> Array:
     return np.asarray((vector - vector.mean()) @ CORNERS)
 
 
+def shown_names(page: Page, problem: Problem) -> dict[str, str]:
+    """Arms and constraints as the triangle, and everything beside it, calls them."""
+    return page.short_names([*problem.arms, *problem.names], NAME_WIDTH)
+
+
 def draw_triangle(page: Page, bound: Bound, left: float, top: float) -> None:
     """Draw all mixes as a triangle and below it the normal cone at the best one.
 
     Makes axes ``simplex`` and ``cone``, together `WIDTH` by `HEIGHT` inches.
     """
     problem = bound.problem
+    names = shown_names(page, problem)
     polygon = feasible_polygon(problem.matrix, problem.lower, problem.upper)
     page.heading(
         left,
@@ -119,14 +129,16 @@ def draw_triangle(page: Page, bound: Bound, left: float, top: float) -> None:
         "shaded: allowed; dot: the best; arrow: where reward grows",
         WIDTH,
     )
-    _draw_simplex(page, bound, polygon, left, top + HEADING)
+    _draw_simplex(page, bound, polygon, names, left, top + HEADING)
     top += HEADING + TRIANGLE_HEIGHT + GUTTER
     ring = "" if _alternative(bound) is None else "; ring: the closest alternative"
     page.heading(left, top, "Normal cone", f"means in here make this mix the best{ring}", WIDTH)
-    _draw_cone(page, bound, polygon, left, top + HEADING)
+    _draw_cone(page, bound, polygon, names, left, top + HEADING)
 
 
-def _draw_simplex(page: Page, bound: Bound, polygon: Array, left: float, top: float) -> None:
+def _draw_simplex(
+    page: Page, bound: Bound, polygon: Array, names: Mapping[str, str], left: float, top: float
+) -> None:
     """Draw the triangle, the feasible polygon, the optimum, the reward, the cone."""
     cone = normal_cone(polygon, bound.policy)
     best = bound.policy @ CORNERS
@@ -153,13 +165,14 @@ def _draw_simplex(page: Page, bound: Bound, polygon: Array, left: float, top: fl
     for i in range(3):
         labels.avoid(_between(CORNERS[i], CORNERS[(i + 1) % 3]))
     for corner, arm in zip(CORNERS, bound.problem.arms, strict=True):
-        name = page.fit(arm, TEXT, WIDTH / 2 - 0.3, "bold")
-        labels.write(name, _around(corner), size=TEXT, weight="bold", always=True)
+        labels.write(names[arm], _around(corner), size=TEXT, weight="bold", always=True)
     for name, ends in lines:
-        labels.write(page.fit(name, SMALL, 1.0), [_beside(point) for point in ends], size=SMALL)
+        labels.write(names[name], [_beside(point) for point in ends], size=SMALL)
 
 
-def _draw_cone(page: Page, bound: Bound, polygon: Array, left: float, top: float) -> None:
+def _draw_cone(
+    page: Page, bound: Bound, polygon: Array, names: Mapping[str, str], left: float, top: float
+) -> None:
     """Draw the normal cone, named after the constraints that bound it."""
     cone = normal_cone(polygon, bound.policy)
     apex = np.zeros(2)
@@ -186,7 +199,7 @@ def _draw_cone(page: Page, bound: Bound, polygon: Array, left: float, top: float
     for angle, neighbour in zip(cone, neighbours, strict=True):
         side = _arc(angle, angle)[0]
         axes.plot(*np.array([apex, side]).T, color=INK, linewidth=1, linestyle="--")
-        name = page.fit(_tight_between(bound, neighbour), SMALL, 1.0)
+        name = _tight_between(bound, neighbour, names)
         labels.write(name, [_outside(side, side, 0.06)], size=SMALL, always=True)
 
 
@@ -203,10 +216,10 @@ def _limits(bound: Bound) -> list[tuple[str, Array, float]]:
     ]
 
 
-def _tight_between(bound: Bound, neighbour: Array) -> str:
+def _tight_between(bound: Bound, neighbour: Array, names: Mapping[str, str]) -> str:
     """Name a constraint that holds with equality from the policy to a neighbour."""
-    sides = _limits(bound)
-    sides += [(f"{arm} ≥ 0", np.eye(3)[a], 0.0) for a, arm in enumerate(bound.problem.arms)]
+    sides = [(names[name], normal, limit) for name, normal, limit in _limits(bound)]
+    sides += [(f"{names[arm]} ≥ 0", np.eye(3)[a], 0.0) for a, arm in enumerate(bound.problem.arms)]
     ends = np.array([bound.policy, neighbour])
     distances = [np.abs(ends @ normal - limit).max() / np.ptp(normal) for _, normal, limit in sides]
     return sides[int(np.argmin(distances))][0]
@@ -306,4 +319,6 @@ def _around(corner: Array) -> list[Spot]:
         (x, y - near, "center", "top"),
         (x + inward * near, y - near, inner, "top"),
         (x - inward * far, y, outer, "center"),
+        (x, y - near - far, "center", "top"),
+        (x + inward * near, y - near - far, inner, "top"),
     ]

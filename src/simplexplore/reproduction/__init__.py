@@ -12,10 +12,10 @@ from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.exploration.plan import prepare_simulation
 from simplexplore.problem.catalog import instance
+from simplexplore.simulation.cells import Cells
 from simplexplore.simulation.results import Results
 from simplexplore.simulation.simulate import run_plan
 
-from .cells import Cells
 from .criteria import SEED
 from .part import THRESHOLD, Evidence, Job, Part
 from .parts import PARTS, find_parts

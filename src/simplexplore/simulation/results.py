@@ -22,6 +22,7 @@ from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.families import Bounded
 from simplexplore.problem.problem import EXPLORATION, Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
+from simplexplore.tabular import Row, Tabular
 
 from .results_files import ResultsFolder
 
@@ -40,7 +41,7 @@ _ARRAYS: dict[str, type[np.generic]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class Results(Tabular):
     """Runs of one sampler on one instance, as `simulate` returns them.
 
     Attributes
@@ -168,6 +169,55 @@ class Results:
             "mean_allocation": self.allocations().mean(axis=0).tolist() if self.runs else None,
             "constraint_use": self.constraint_use(),
         }
+
+    def rows(self) -> list[Row]:
+        """One row per run: what it took, whether it was right, samples of each arm."""
+        pulls = [f"pulls {arm}" for arm in self.plan.problem.arms]
+        return [
+            {
+                "sampler": self.plan.sampler.name,
+                "scenario": self.plan.scenario,
+                "run": int(self.run_numbers[i]),
+                "stopping_time": int(self.stopping_times[i]),
+                "capped": bool(self.capped[i]),
+                "correct": bool(self.correct[i]),
+                **dict(zip(pulls, self.pulls[i].tolist(), strict=True)),
+            }
+            for i in range(self.runs)
+        ]
+
+    @property
+    def times_bound(self) -> float:
+        """Mean stopping time as a multiple of the lower bound; infinite where runs were capped.
+
+        Their times are not known, only that they are more.
+        """
+        if self.capped.any() or not self.runs:
+            return math.inf
+        return float(self.stopping_times.mean()) / self.lower_bound
+
+    def _known(self, time: float | None) -> float | None:
+        """A quantile, unless it falls on a capped run, whose time is not known."""
+        return None if time is None or (self.capped.any() and time >= self.max_steps) else time
+
+    def _brief_rows(self) -> list[Row]:
+        """One row: the summary."""
+        found = self.summary()
+        times, capped = found["stopping_time"], found["capped"]
+        return [
+            {
+                "sampler": found["sampler"],
+                "scenario": found["scenario"],
+                "runs": found["runs"],
+                "mean": None if capped else times["mean"],
+                "stderr": None if capped else times["stderr"],
+                "median": self._known(times["median"]),
+                "95%": self._known(times["q95"]),
+                "x bound": None if math.isinf(self.times_bound) else self.times_bound,
+                "correct": found["correct"]["fraction"],
+                "capped": capped,
+            }
+        ]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write this result alone into a folder; see `save_results`."""

@@ -16,8 +16,9 @@ from sqlalchemy.engine import Row
 from simplexplore import defaults
 from simplexplore.errors import Place, SettingError, SimplexploreError, StoreError, TooLargeError
 from simplexplore.exploration.plan import Plan
-from simplexplore.problem.problem import Problem
+from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.protocol import ALL
+from simplexplore.tabular import Rows, Tabular
 
 from .asking import MAX_BATCH, ask
 from .events import Event
@@ -40,7 +41,7 @@ Records = list[EventRecord]
 Points = list[HistoryPoint]
 
 
-class Study:
+class Study(Tabular):
     """A live exploration of a problem, kept in a store; see `create` and `open`.
 
     Every method is one transaction: it happens as a whole or not at all. Objects may be
@@ -100,6 +101,7 @@ class Study:
             Names the request: made again under the same key, it gives the same study.
         """
         check_name(name)
+        problem = check_problem(problem)
         if delta is not None:
             problem = problem.replace(delta=delta)
         if scenario is not None:
@@ -133,6 +135,10 @@ class Study:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def rows(self) -> Rows:
+        """One row per arm, as `status` has them."""
+        return [dict(arm) for arm in self.status()["arms"]]
 
     def __repr__(self) -> str:
         return f"Study({self.name!r} in {self.store.name})"

@@ -16,7 +16,8 @@ from typing import Any
 
 from simplexplore.errors import SettingError
 from simplexplore.files import write_whole
-from simplexplore.simulation.results import Results, load_results
+
+from .results import Results, load_results
 
 CELLS = "cells"
 

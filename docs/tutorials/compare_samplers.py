@@ -1,0 +1,63 @@
+# %% [markdown]
+# # Compare samplers on many instances
+#
+# One instance proves little. Here are twenty random ones, a sampler of your own against ours, and what
+# a paper needs of them: a table in LaTeX, a figure in PDF, the raw data.
+#
+# `random_instances` draws kinds of constraints, sizes and hardness that you choose. The same seed gives
+# the same instances; hardness is the characteristic time.
+
+# %%
+import simplexplore as sx
+
+instances = sx.random_instances(
+    20,
+    arms=(4, 6),
+    constraints=(1, 3),
+    kinds=("groups", "budgets", "ratios"),
+    hardness=(20, 100),
+    seed=1,
+)
+instances[0].problem
+
+# %% [markdown]
+# `compare` simulates every sampler on every instance. With a `folder` it goes on where it was
+# interrupted: what is finished there is not run again.
+
+# %%
+comparison = sx.compare(
+    instances,
+    ["top-two", "uniform", "weakest_edge.py"],
+    threshold="gk16",
+    runs=20,
+    max_steps=3000,
+    folder="comparison",
+)
+comparison
+
+# %% [markdown]
+# "x bound" is the mean number of samples as a multiple of the lower bound, instance by instance. A run
+# that `max_steps` ended is *capped*: how long it would have taken is not known, so that its instance
+# counts as farther from the bound than all others, and no mean is made up for it.
+#
+# One picture for all of them. The **performance profile** says on which share of the instances a sampler
+# takes at most so many times the bound: higher and farther left is better.
+
+# %%
+sx.plot_comparison(comparison, "profile.png")
+
+# %% [markdown]
+# For the paper: the table, the figure (PDF, or PGF to be typeset with the document's own fonts), and
+# every run as CSV or as a pandas DataFrame.
+
+# %%
+comparison.to_latex("table.tex", caption="Twenty random instances.", label="tab:random")
+sx.plot_comparison(comparison, "profile.pdf")
+sx.plot_comparison(comparison, "profile.pgf")
+comparison.to_csv("runs.csv")
+frame = comparison.to_frame()
+print(frame.groupby("sampler")["stopping_time"].describe().round(1))
+
+# %% [shell]
+# cat table.tex
+# head -3 runs.csv
