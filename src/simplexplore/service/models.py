@@ -48,7 +48,7 @@ class NewStudy(_Request):
     tracking: str | None = Field(None, max_length=100)
     seed: int = Field(0, ge=0, lt=2**63, strict=True)
     expire_after: Number | None = Field(
-        DEFAULT_EXPIRY, description="Seconds until a pull is given up; null for never."
+        DEFAULT_EXPIRY, description="Seconds until a pull expires; null for never."
     )
 
 
@@ -87,6 +87,38 @@ class Note(_Request):
     """A remark for the journal."""
 
     text: Text = Field(min_length=1, max_length=10_000)
+
+
+class Void(_Request):
+    """A reward to strike out."""
+
+    pull: str | None = Field(None, max_length=100, description="Whose reward it is.")
+    event: int | None = Field(None, strict=True, description="Instead: its number in the journal.")
+    reason: Text = Field(min_length=1, max_length=10_000)
+
+
+class Tags(_Request):
+    """All tags of a study."""
+
+    tags: list[Annotated[Text, Field(max_length=100)]] = Field(max_length=100)
+
+
+class Import(_Request):
+    """A CSV file: all its rewards are taken in, or none."""
+
+    csv: Text = Field(description="Columns reward, and pull or arm, and key if there are keys.")
+    check: bool = Field(False, description="Only say what importing it would do.")
+
+
+class Imported(BaseModel):
+    """Rows of a CSV file with what became of them, or would, and what is wrong with others."""
+
+    rows: list[dict[str, Any]]
+    faults: list[dict[str, Any]]
+
+
+class Nothing(_Request):
+    """An empty object."""
 
 
 class Extension(_Request):
