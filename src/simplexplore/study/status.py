@@ -177,22 +177,28 @@ def status_of(state: State) -> StateStatus:
         "to_go": to_go,
         "to_go_range": to_go_range,
         "answer": state.answer,
-        "decision": _decision(state),
+        "decision": _decision(state, engine),
         "voided": state.totals["voided"],
         "tags": state.tags,
     }
 
 
-def _decision(state: State) -> Decision | None:
+def _decision(state: State, engine: Engine) -> Decision | None:
     if state.decision is None:
         return None
     after, at, answer, _ = state.decision
+    statistic, threshold = answer["statistic"], answer["threshold"]
+    if engine.has_moments and engine.plan.problem.stop_when is None:
+        # Evidence against all other policies together: it may be enough before that of every
+        # comparison by itself is.
+        threshold = -math.log(engine.plan.delta_of_rule)
+        statistic = threshold + engine.surplus()
     return {
         "at": at,
         "seq": after,
         "samples": answer["rewards"],
-        "statistic": answer["statistic"],
-        "threshold": answer["threshold"],
+        "statistic": statistic,
+        "threshold": threshold,
         "delta": answer["delta"],
         "later": state.rewards - answer["rewards"],
     }
@@ -319,7 +325,7 @@ def _progress(
     progress = min(1.0, weakest["statistic"] / threshold)
     goal = state.engine.plan.problem.stop_when
     if state.answer is not None:
-        return (1.0 if goal else progress), 0, [0, 0]
+        return 1.0, 0, [0, 0]
     if goal is not None and moment is not None:
         more = moment.regret.more(goal.regret)
         return 1 / (1 + more), _whole(max(1.0, more * state.engine.pulls)), None

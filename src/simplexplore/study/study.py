@@ -299,10 +299,10 @@ class Study:
     def _switch(self, kind: str, is_so: Callable[[State], bool]) -> None:
         def work(transaction: Transaction) -> None:
             state = transaction.state
-            if is_so(state):
-                return
             if kind == "paused" and state.is_archived:
                 raise paused(self.name, state, "gives no pulls anyway")
+            if is_so(state):
+                return
             if kind == "paused" and state.answer is not None:
                 raise StoppedError(f"study {self.name!r} has stopped: it gives no pulls anyway.")
             transaction.record([Event(kind)], self.store.clock())
