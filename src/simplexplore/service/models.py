@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from simplexplore import defaults
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.settings import DEFAULT_EXPIRY
+from simplexplore.study.webhooks import DEFAULT_STALL
 
 # Longer problem files than this are not written by hand, and not typed into a form.
 MAX_PROBLEM = 2**20
@@ -115,6 +116,23 @@ class Imported(BaseModel):
 
     rows: list[dict[str, Any]]
     faults: list[dict[str, Any]]
+
+
+class NewWebhook(_Request):
+    """Where to say that a study stops or stalls."""
+
+    url: Text = Field(max_length=2000, description="Empty for nowhere.")
+    stall_after: Annotated[Number, Field(ge=1, le=1e9)] = Field(
+        DEFAULT_STALL, description="Seconds without a reward while pulls are pending."
+    )
+
+
+class WebhookSet(BaseModel):
+    """Where it is said, and why that could not be done the last time."""
+
+    url: str
+    stall_after: float
+    trouble: str | None
 
 
 class Nothing(_Request):
