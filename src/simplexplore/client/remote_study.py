@@ -144,6 +144,10 @@ class RemoteStudy:
         """Say which arms to play next."""
         return [Pull(**pull) for pull in self._post("/pulls", {"n": n}, key)["pulls"]]
 
+    def pending(self) -> Pulls:
+        """Pulls that were given out and have neither a reward nor expired, oldest first."""
+        return [Pull(**pull) for pull in self._get("/pulls")["pulls"]]
+
     def tell(
         self,
         pull: str | Pull | None = None,

@@ -94,6 +94,13 @@ async def ask(studies: Studies, name: Name, body: models.Ask, token: Runner, key
     return JsonResponse({"pulls": [vars(pull) for pull in pulls]})
 
 
+@router.get("/{name}/pulls", response_model=models.Pulls)
+async def pending(studies: Studies, name: Name, token: Reader) -> Response:
+    """Pulls that were given out and have neither a reward nor expired, oldest first."""
+    pulls = await studies.read(token.id, name, Study.pending)
+    return JsonResponse({"pulls": [vars(pull) for pull in pulls]})
+
+
 @router.post("/{name}/rewards", response_model=models.Told)
 async def tell(
     studies: Studies, name: Name, body: models.Tell, token: Runner, key: Key

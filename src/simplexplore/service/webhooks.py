@@ -69,7 +69,7 @@ def split_address(url: str) -> tuple[str, str, int, str]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        port = parts = None  # type: ignore[assignment]
+        port = parts = None
     if (
         parts is None
         or parts.scheme not in ("http", "https")

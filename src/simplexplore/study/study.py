@@ -175,6 +175,16 @@ class Study:
         """
         return ask(self._replica, n, key, self.expire_after)
 
+    def pending(self) -> Pulls:
+        """Pulls that were given out and have neither a reward nor expired, oldest first."""
+        with self._replica.latest() as state:
+            waiting = state.pending.copy()
+        ids, arms = self._replica.ids, self.problem.arms
+        return [
+            Pull(ids.write(number, one.arm, one.at), arms[one.arm], one.at)
+            for number, one in waiting.items()
+        ]
+
     # ------------------------------------------------------------------ telling
 
     def tell(

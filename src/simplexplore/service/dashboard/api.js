@@ -36,6 +36,8 @@ export async function call(path, body, key) {
   }
 }
 
+export const text = async (path) => (await send(path)).text();
+
 export const download = async (path) => (await send(path)).blob();
 
 export function newKey() {
