@@ -48,7 +48,7 @@ def test_a_study_of_version_2_goes_on(tmp_path, name):
         assert close(row, expected | {"explored": row["explored"]})
     if name == "stopped":
         assert status["value"] == study.answer["value"]
-        assert status["decision"]["samples"] + 1 == status["rewards"]
+        assert status["decision"]["samples"] + 2 == status["rewards"]
         for arm in status["arms"]:
             if arm["later"]:  # what is known of it without them is not in the older pins
                 arm["rewards"] += arm["later"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from .events import REWARDED
 from .schema import events, studies, webhooks
@@ -53,7 +54,7 @@ def put(store: Store, name: str, webhook: Webhook | None) -> None:
         row = store.find(connection, name)
         connection.execute(webhooks.delete().where(webhooks.c.study == row.id))
         if webhook is not None:
-            said = f"stopped {row.head}" if row.state == "stopped" else None
+            said = f"stopped {row.delta!r}" if row.state == "stopped" else None
             connection.execute(
                 webhooks.insert().values(
                     study=row.id, url=webhook.url, stall_after=webhook.stall_after, said=said
@@ -64,25 +65,10 @@ def put(store: Store, name: str, webhook: Webhook | None) -> None:
 
 def news(store: Store) -> list[News]:
     """What has happened and was not said yet."""
-    last = (
-        sa.select(events.c.at)
-        .where(events.c.study == studies.c.id, events.c.kind.in_((*REWARDED, "resumed")))
-        .order_by(events.c.seq.desc())  # from the end, where they are
-        .limit(1)
-        .scalar_subquery()
-    )
-    first = (
-        sa.select(events.c.at)
-        .where(events.c.study == studies.c.id, events.c.kind == "asked")
-        .order_by(events.c.seq)
-        .limit(1)
-        .scalar_subquery()
-    )
     wanted = (
         sa.select(
-            *(studies.c[name] for name in ("id", "name", "state", "head", "pending", "rewards")),
+            *(studies.c[name] for name in ("id", "name", "state", "delta", "pending", "rewards")),
             *(webhooks.c[name] for name in ("url", "stall_after", "said")),
-            sa.func.coalesce(last, first, studies.c.created).label("last"),
         )
         .join(webhooks, webhooks.c.study == studies.c.id)
         .where(studies.c.state.in_(("running", "stopped")))
@@ -90,20 +76,32 @@ def news(store: Store) -> list[News]:
     found = []
     with store.reading() as connection:
         for row in connection.execute(wanted).all():
+            was_stopped = (row.said or "").startswith("stopped")
             if row.state == "stopped":
-                # Later rewards do not make it news again; an extension in between does.
-                is_said = row.said is not None and row.said.startswith("stopped")
-                event = None if is_said else "stopped"
+                code = f"stopped {row.delta!r}"  # later rewards do not make it news again
+            elif row.pending and store.clock() - _since(connection, row.id) > row.stall_after:
+                code = f"stalled {row.rewards}"
             else:
-                is_late = row.pending > 0 and store.clock() - row.last > row.stall_after
-                event = "stalled" if is_late else None
-            code = f"{event} {row.rewards}"
-            if event is not None and code != row.said:
-                found.append(News(row.id, row.name, event, row.url, code))
-            elif row.state == "running" and (row.said or "").startswith("stopped"):
-                # It was extended: what comes next is news again.
-                found.append(News(row.id, row.name, "running", row.url, "running"))
+                code = "running" if was_stopped else row.said
+            if code != row.said:
+                found.append(News(row.id, row.name, code.partition(" ")[0], row.url, code))
     return found
+
+
+def _since(connection: Connection, study: int) -> float:
+    """When the last reward came, or when somebody asked for the first time after it."""
+    mine = sa.select(events.c.seq, events.c.at).where(events.c.study == study)
+    last = connection.execute(
+        mine.where(events.c.kind.in_((*REWARDED, "resumed")))
+        .order_by(events.c.seq.desc())  # from the end, where they are
+        .limit(1)
+    ).first()
+    asked = connection.execute(
+        mine.where(events.c.kind == "asked", events.c.seq > (0 if last is None else last.seq))
+        .order_by(events.c.seq)
+        .limit(1)
+    ).first()
+    return max(float(row.at) for row in (last, asked) if row is not None)
 
 
 def claim(store: Store, one: News) -> bool:

@@ -38,7 +38,7 @@ function progress(found, width) {
 }
 
 export async function showComparison(names) {
-  const place = el("div");
+  const place = el("div", { "aria-live": "polite" }, dim("Reading…"));
   begin("Compare studies", place);
   document.querySelector("nav a[href$='compare']").setAttribute("aria-current", "page");
   try {
@@ -56,5 +56,8 @@ export async function showComparison(names) {
     place.replaceChildren(dim(`${names.length > MOST ? `The first ${MOST} of ${names.length}. ` : ""}Choose others in the list of studies.`),
       section("Share of the evidence needed", "progress", progress(found, Math.max(280, Math.min(1000, main.clientWidth)))),
       section("Figures", "figures", figures(found)));
-  } catch (error) { showPassingError(error); }
+  } catch (error) {
+    place.replaceChildren();
+    showPassingError(error);
+  }
 }

@@ -22,7 +22,7 @@ const said = (told) => {
 };
 
 export function pullForms(path, changed) {
-  const place = el("div", { id: "pending" }), trouble = el("div");
+  const place = el("div", { id: "pending" });
   const rows = new Map();  // by the pull's id, so that what is typed stays
 
   async function tell(rewards, key) {
@@ -61,7 +61,7 @@ export function pullForms(path, changed) {
       ...shown.map(({ one }) => one),
       pulls.length > MANY ? el("p", { class: "dim" }, `and ${number(pulls.length - MANY)} more`) : null,
       shown.length > 1 ? act("Tell all that are filled in", "Done.", tellAll, { id: "tell-all", class: "first" }) : null,
-    ] : [el("p", { class: "dim" }, "No pull is pending: ask for one.")]));
+    ] : [el("p", { class: "dim" }, "No pull is pending.")]));
   }
 
   const n = el("input", { id: "ask-n", type: "number", min: 1, max: 10000, value: 1, required: true });
@@ -71,7 +71,7 @@ export function pullForms(path, changed) {
     document.getElementById(`reward-${given[0]?.id}`)?.focus();
     return `Play ${given.slice(0, 5).map((pull) => pull.arm).join(", ")}.`;
   });
-  return { asking, place, trouble, refresh, tell };
+  return { asking, place, refresh, tell };
 }
 
 // A reward of an arm that was played without being asked for.

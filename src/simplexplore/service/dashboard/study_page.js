@@ -63,6 +63,7 @@ function draw(places, study) {
   renew(places.edges, status.edges && status.edges.length ? comparisons(status) : dim("None yet."));
   drawEvents(places, study);
   places.running.hidden = !may("run") || status.state === "archived";
+  if (may("run")) places.asking.hidden = status.state !== "running";
   // Heard only when the answer or the best mix changes, not with every reward.
   if ((status.answer || status.policy) && words[0] !== study.heard) announce(study.heard = words[0]);
 }
@@ -87,6 +88,7 @@ function drawEvents(places, study) {
       await study.changed();
     } catch (error) { showError(error, document.getElementById("trouble")); }
   } : null;
+  places.recent.classList.toggle("brief", !study.showsMore);
   renew(places.recent, ...(events.length ? [recent(events, shown, voided, strike),
     events.length > RECENT ? el("p", {}, el("button", { type: "button", id: "more-events", "aria-expanded": String(study.showsMore),
       onclick: () => { study.showsMore = !study.showsMore; drawEvents(places, study); } },
@@ -97,17 +99,26 @@ function drawEvents(places, study) {
 // What stays as it is while the study changes: forms, the problem, snippets.
 async function furnish(places, study) {
   const { path, status, changed } = study;
+  const [problem, acts] = [await problemView(path), await actions(study.name, path, status)];
   if (may("run")) {
-    const { asking, place, trouble, refresh, tell } = pullForms(path, changed);
+    const { asking, place, refresh, tell } = pullForms(path, changed);
     study.refreshPulls = refresh;
-    places.run.append(asking, place, trouble,
+    places.asking = asking;
+    places.run.append(asking, place,
       el("details", { id: "more-ways" }, el("summary", { id: "show-ways" }, "Rewards from elsewhere, or from a file"),
         el("h3", {}, "An arm that was played elsewhere"), elsewhereForm(status.arms.map((arm) => arm.arm), tell),
         el("h3", {}, "Many at once"), ...csvUpload(path, changed)));
   }
   places.workers.append(...workerSnippets(study.name));
-  places.problem.append(...await problemView(path));
-  places.acts.append(...await actions(study.name, path, status));
+  places.problem.append(...problem);
+  places.acts.append(...acts);
+}
+
+// When the last reward came, or when somebody asked for the first time after it.
+function since(events) {
+  const last = events.findLastIndex((one) => "reward" in one || one.event === "resumed");
+  const asked = events.slice(last + 1).find((one) => one.event === "asked");
+  return (asked ?? events[last])?.at ?? Infinity;
 }
 
 export async function showStudy(name) {
@@ -117,9 +128,9 @@ export async function showStudy(name) {
 
   async function refresh() {
     if (!isRoleKnown()) await learnRole();
-    const first = study.status === null;
     study.status = await call(`${path}/status`);
-    if (first) await furnish(places, study);
+    if (!study.isFurnished) await furnish(places, study);
+    study.isFurnished = true;
     const seen = study.points.at(-1)?.seq ?? 0, recently = Math.max(0, study.status.seq - MORE);
     study.points = study.points.concat((await call(`${path}/history?after=${seen}`)).points);
     study.events = (await call(`${path}/journal?after=${recently}&limit=${MORE + 100}`)).events;
@@ -130,7 +141,7 @@ export async function showStudy(name) {
     clearError();
     places.content.hidden = false;  // first, since charts are as wide as their place
     draw(places, study);
-    notify(study.status, study.events.findLast((one) => "reward" in one)?.at ?? study.status.created);
+    notify(study.status, since(study.events));
   }
 
   // One refresh at a time, and one more if something changed meanwhile.

@@ -22,9 +22,8 @@ export function inWords(status) {
 }
 
 // How and when it was decided; what came later stands apart.
-function decided({ at, samples, statistic, threshold, later }) {
-  return `Decided on ${time(at)} after ${plural(samples, "reward")}, with evidence ${number(statistic)} where ` +
-    `${number(threshold)} was needed. ` + (later ? `${plural(later, "reward")} came later and changed nothing: ` +
+function decided({ at, statistic, threshold, later }) {
+  return `Decided on ${time(at)}, with evidence ${number(statistic)} where ${number(threshold)} was needed. ` + (later ? `${plural(later, "reward")} came later and changed nothing: ` +
       "all figures are those of the decision." : "");
 }
 
