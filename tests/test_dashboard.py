@@ -109,13 +109,13 @@ def test_a_study_is_watched_live(page, served, store):
     assert arms.count() == 6
     limits = page.get_by_role("region", name="Constraints")
     expect(limits.get_by_role("row", name=re.compile("first at most 0.5"))).to_be_visible()
-    page.get_by_text("As a table").click()
+    page.locator("#as-table").click()
     expect(page.get_by_role("columnheader", name="Needed").first).to_be_visible()
     # It changes by itself, and what was unfolded stays so.
     drive(study, 2)
     expect(page.get_by_role("definition").nth(2)).to_have_text("120")
     expect(page.locator("#points")).to_have_attribute("open", "")
-    expect(page.get_by_text("As a table")).to_be_focused()
+    expect(page.locator("#as-table")).to_be_focused()
     check_access(page)
 
 
@@ -269,7 +269,7 @@ def test_a_token_that_is_not_given(page, served, store):
         pass
     page.wait_for_timeout(300)
     expect(dialog).to_be_hidden()
-    expect(page.get_by_role("alert")).to_contain_text("this service wants a token")
+    expect(page.get_by_role("alert")).to_have_text("This service wants a token: press “Token”.")
     page.get_by_role("button", name="Token").click()
     expect(dialog).to_be_visible()
 

@@ -124,8 +124,8 @@ def test_no_more_studies_are_read_than_shown(client, monkeypatch):
     read = []
     plain = Store.page
 
-    def page(*arguments):
-        read.append(plain(*arguments))
+    def page(*arguments, **options):
+        read.append(plain(*arguments, **options))
         return read[-1]
 
     monkeypatch.setattr(Store, "page", page)
