@@ -3,9 +3,9 @@
     python examples/dashboard.py [STORE]
 
 "tastings" is a kitchen that has its answer after a minute or so. "pages" is a shop that shows its
-visitors one of five pages, a few every second: rewards are sales, and it takes an hour or two. "yours" has
-no worker: ask for dishes on its page, taste them, and tell what they were like. Ctrl-C ends it;
-started again on the same store, it goes on where it was. `make serve` runs this.
+visitors one of five pages, a few every second: rewards are sales, and it takes an hour or two.
+"yours" has no worker: ask for dishes on its page, taste them, and tell what they were like. Ctrl-C
+ends it; started again on the same store, it goes on where it was. `make serve` runs this.
 """
 
 import json

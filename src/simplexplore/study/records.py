@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from simplexplore.errors import Place, SimplexploreError
 
 from .events import Event
-from .pulls import PullIds, Reward
+from .pulls import PullIds, Reward, place_in_words
 
 StateName = Literal["running", "stopped", "paused", "archived"]
 
@@ -122,9 +122,9 @@ def checked_file(
     """Rows that are right, and what is wrong with the others in the order of the file."""
     faults: list[Fault] = []
     for error in errors:
-        line = None if error.place is None else error.place.line
+        place = error.place or Place()
         text = str(error).removesuffix(" Nothing was recorded.")
-        faults.append({"line": line, "text": text.removeprefix(f"line {line}: ")})
+        faults.append({"line": place.line, "text": text.removeprefix(f"{place_in_words(place)}: ")})
     return {
         "rows": [
             {

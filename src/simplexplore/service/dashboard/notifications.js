@@ -8,7 +8,9 @@ const STORED = `simplexplore-notify ${ROOT}`;  // by study: hours without a rewa
 
 const chosen = () => JSON.parse(localStorage.getItem(STORED) ?? "{}");
 
-export const isStalled = (status, last, hours) =>
+export const isWanted = (name) => Boolean(chosen()[name]);
+
+const isStalled = (status, last, hours) =>
   status.state === "running" && status.pending > 0 && status.now - last > 3600 * hours;
 
 // Says each thing once.

@@ -3,7 +3,7 @@ import { call, listen, newKey, pause } from "./api.js";
 import { csvUpload } from "./csv_upload.js";
 import { dim, el, renew, section } from "./dom.js";
 import { evidence } from "./evidence_chart.js";
-import { watcher } from "./notifications.js";
+import { isWanted, watcher } from "./notifications.js";
 import { number, plural, time } from "./numbers.js";
 import { announce, begin, clearError, main, showError, showPassingError } from "./page.js";
 import { problemView } from "./problem_view.js";
@@ -148,10 +148,11 @@ export async function showStudy(name) {
   let busy = false, wanted = false;
   async function changed() {
     wanted = true;
-    // Hidden pages wait, but for what the browser is to say.
-    if (busy || (document.hidden && study.status?.answer)) return;
+    // Hidden pages wait, unless the browser is to say something.
+    const waits = () => document.hidden && !isWanted(name);
+    if (busy || waits()) return;
     busy = true;
-    while (wanted) {
+    while (wanted && !waits()) {
       wanted = false;
       try { await refresh(); } catch (error) { showPassingError(error); }
       await pause(REDRAW);
