@@ -473,7 +473,8 @@ def test_an_experiment_on_a_phone(page, served, store):
     page.get_by_label("Arm", exact=True).select_option("e")
     page.get_by_label("Reward", exact=True).fill("0.8")
     page.locator("#elsewhere").get_by_role("button", name="Tell").click()
-    expect(page.get_by_role("cell", name="0.8", exact=True)).to_be_visible()
+    events = page.get_by_role("region", name="Recent events")
+    expect(events.get_by_text("0.8", exact=True)).to_be_visible()
     check_access(page)
     # A mistake.
     name = f"Strike out the reward 0.75 of {pulls[1].arm}"
@@ -485,7 +486,7 @@ def test_an_experiment_on_a_phone(page, served, store):
     expect(dialog).to_be_visible()  # a reason is wanted
     dialog.get_by_label("Why?").fill("burnt")
     dialog.get_by_role("button", name="Strike it out").click()
-    expect(page.get_by_role("cell", name="event 5: burnt")).to_be_visible()
+    expect(events.get_by_text("event 5: burnt")).to_be_visible()
     expect(page.get_by_text("1 pull to make")).to_be_visible()
     assert study.status()["voided"] == 1
     assert study.pending() == [pulls[1]]
