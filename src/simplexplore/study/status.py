@@ -188,9 +188,9 @@ def _decision(state: State, engine: Engine) -> Decision | None:
         return None
     after, at, answer, _ = state.decision
     statistic, threshold = answer["statistic"], answer["threshold"]
-    if engine.has_moments and engine.plan.problem.stop_when is None:
-        # Evidence against all other policies together: it may be enough before that of every
-        # comparison by itself is.
+    if statistic < threshold and engine.has_moments and engine.plan.problem.stop_when is None:
+        # All other policies were ruled out together, before every comparison had evidence enough
+        # of its own: what there was of that.
         threshold = -math.log(engine.plan.delta_of_rule)
         statistic = threshold + engine.surplus()
     return {

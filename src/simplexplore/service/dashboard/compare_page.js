@@ -3,7 +3,7 @@ import { studyPage } from "./address.js";
 import { call } from "./api.js";
 import { chart } from "./chart.js";
 import { dim, el, section } from "./dom.js";
-import { number, percent, time } from "./numbers.js";
+import { number, percent, plural, time } from "./numbers.js";
 import { begin, main, showPassingError } from "./page.js";
 import { learnRole } from "./role.js";
 import { bar, pictured, table } from "./table.js";
@@ -14,16 +14,16 @@ const interval = ({ value, value_interval: ends }) => value === null ? null : el
   ends[0] === null || ends[1] === null ? "" : el("span", { class: "dim" }, ` (${number(ends[0])} to ${number(ends[1])})`));
 
 function figures(found) {
-  return el("div", { class: "wide" }, table("", ["Study", "State", "Mix", "It earns", "Evidence", "Confidence so far", "Rewards", "Pending", "Allowed error", "Decided"],
+  return el("div", { class: "wide" }, table("", ["Study", "State", "Mix", "It earns", "Evidence", "Confidence", "Rewards", "Allowed error"],
     found.map(({ status }) => [
       el("a", { href: studyPage(status.name) }, status.name),
-      el("span", { class: `state ${status.state}` }, status.state),
+      el("span", {}, el("span", { class: `state ${status.state}` }, status.state),
+        status.decision ? el("span", { class: "dim" }, ` on ${time(status.decision.at)}, after ${plural(status.decision.samples, "reward")}`) : ""),
       status.policy_in_words ?? "not known yet", interval(status),
       pictured(percent(status.progress), ...bar(status.progress ?? 0)),
       status.confidence === null ? null : percent(status.confidence),
-      number(status.rewards), number(status.pending), number(status.delta),
-      status.decision ? `${time(status.decision.at)}, after ${number(status.decision.samples)} rewards` : null,
-    ]), [6, 7, 8]));
+      number(status.rewards), number(status.delta),
+    ]), [6, 7]));
 }
 
 function progress(found, width) {
