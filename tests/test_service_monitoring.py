@@ -114,7 +114,9 @@ def test_time_classes_add_up():
     metrics = Metrics()
     for seconds in (0.001, 0.02, 3.0, 99.0):
         metrics.count("GET", "/", 200, seconds)
-    value, _ = read(metrics.text({"running": 0, "stopped": 0}, []).decode())
+    value, _ = read(
+        metrics.text({"running": 0, "stopped": 0, "paused": 0, "archived": 0}, []).decode()
+    )
 
     def count(end):
         return value("request_seconds_bucket", route="/", le=end)
@@ -154,5 +156,7 @@ def test_every_metric_has_its_name(client, study):
 def test_services_count_for_themselves(client):
     """Two services in one process have nothing in common."""
     client.get("/v1/studies")
-    other, _ = read(Metrics().text({"running": 0, "stopped": 0}, []).decode())
+    other, _ = read(
+        Metrics().text({"running": 0, "stopped": 0, "paused": 0, "archived": 0}, []).decode()
+    )
     assert other("requests_total", method="GET", route="/v1/studies", status="200") is None
