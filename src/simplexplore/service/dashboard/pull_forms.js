@@ -24,6 +24,7 @@ const said = (told) => {
 export function pullForms(path, changed) {
   const place = el("div", { id: "pending" });
   const rows = new Map();  // by the pull's id, so that what is typed stays
+  let drawn = null;
 
   async function tell(rewards, key) {
     const told = (await call(`${path}/rewards`, { rewards }, key)).rewards;
@@ -56,6 +57,9 @@ export function pullForms(path, changed) {
     for (const id of [...rows.keys()]) if (!ids.has(id)) rows.delete(id);
     for (const pull of pulls.slice(0, MANY)) if (!rows.has(pull.id)) rows.set(pull.id, row(pull));
     const shown = [...rows.values()];
+    const now = `${pulls.length} ${[...rows.keys()].join(" ")}`;
+    if (now === drawn) return;  // whoever types is not disturbed
+    drawn = now;
     renew(place, ...(shown.length ? [
       el("h3", {}, `${plural(pulls.length, "pull")} to make`),
       ...shown.map(({ one }) => one),

@@ -134,10 +134,9 @@ export async function showStudy(name) {
     const seen = study.points.at(-1)?.seq ?? 0, recently = Math.max(0, study.status.seq - MORE);
     study.points = study.points.concat((await call(`${path}/history?after=${seen}`)).points);
     study.events = (await call(`${path}/journal?after=${recently}&limit=${MORE + 100}`)).events;
-    if (may("run") && study.status.pending !== study.pending) {
-      study.pending = study.status.pending;
-      await study.refreshPulls();
-    }
+    const { seq, pending } = study.status;
+    if (may("run") && (pending !== study.pending || (pending && seq !== study.seq))) await study.refreshPulls();
+    Object.assign(study, { seq, pending });
     clearError();
     places.content.hidden = false;  // first, since charts are as wide as their place
     draw(places, study);

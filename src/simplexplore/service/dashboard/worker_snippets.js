@@ -40,15 +40,21 @@ repeat {
 }
 `;
 
+// Only pages that came over HTTPS or from this machine may copy; elsewhere one does it oneself.
+async function copy(node) {
+  getSelection().selectAllChildren(node);
+  try {
+    await navigator.clipboard.writeText(node.textContent);
+    announce("Copied.");
+  } catch { announce("Selected: copy it with the keyboard."); }
+}
+
 export function workerSnippets(name) {
   const secret = hasToken();
   return [["Python", python], ["curl", curl], ["R", r]].map(([language, write], i) => {
     const text = write(name, secret);
+    const program = el("pre", { class: "file", tabindex: 0, role: "group", "aria-label": `A worker in ${language}` }, text);
     return el("details", { id: `snippet-${language}`, open: i === 0 }, el("summary", { id: `show-${language}` }, language),
-      el("pre", { class: "file", tabindex: 0, role: "group", "aria-label": `A worker in ${language}` }, text),
-      el("p", { class: "buttons" }, el("button", { type: "button", onclick: async () => {
-        await navigator.clipboard?.writeText(text);
-        announce("Copied.");
-      } }, "Copy")));
+      program, el("p", { class: "buttons" }, el("button", { type: "button", onclick: () => copy(program) }, "Copy")));
   });
 }
