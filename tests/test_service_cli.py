@@ -109,11 +109,9 @@ def test_the_sample_study(tmp_path, monkeypatch):
     try:
         dashboard.work(url, pause=0.0, rounds=2)
         dashboard.work(url, pause=0.0, rounds=1)  # goes on where it was
-        dashboard.work(url, pause=0.0, rounds=1, name="pages")
         dashboard.work(url, name="yours")
         with sx.connect(url) as service:
             assert service.open("tastings").status()["rewards"] == 9
-            assert service.open("pages").status()["rewards"] == 8
             assert len(service.open("yours").pending()) == 3
     finally:
         process.terminate()
