@@ -1,6 +1,7 @@
 """The dashboard in a real browser, as a new user meets it."""
 
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -108,13 +109,13 @@ def test_a_study_is_watched_live(page, served, store):
     assert arms.count() == 6
     limits = page.get_by_role("region", name="Constraints")
     expect(limits.get_by_role("row", name=re.compile("first at most 0.5"))).to_be_visible()
-    page.get_by_text("As a table").click()
+    page.locator("#as-table").click()
     expect(page.get_by_role("columnheader", name="Needed").first).to_be_visible()
     # It changes by itself, and what was unfolded stays so.
     drive(study, 2)
     expect(page.get_by_role("definition").nth(2)).to_have_text("120")
     expect(page.locator("#points")).to_have_attribute("open", "")
-    expect(page.get_by_text("As a table")).to_be_focused()
+    expect(page.locator("#as-table")).to_be_focused()
     check_access(page)
 
 
@@ -230,13 +231,13 @@ def test_tokens(page, served, store):
     _, runner = create_token(store, "run")
 
     def enter(text):
-        page.get_by_role("textbox", name="Token").fill(text)
+        page.get_by_role("textbox", name="Your token").fill(text)
         page.get_by_role("button", name="Use it").click()
 
     page.goto(served)
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_text("this service wants a token")).to_be_visible()
-    expect(page.get_by_role("textbox", name="Token")).to_be_focused()
+    expect(dialog.get_by_text("only for people who have a token")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Your token")).to_be_focused()
     check_access(page)
     assert "mix" not in page.content()
     enter("sx_00000000_" + "x" * 43)
@@ -268,7 +269,7 @@ def test_a_token_that_is_not_given(page, served, store):
         pass
     page.wait_for_timeout(300)
     expect(dialog).to_be_hidden()
-    expect(page.get_by_role("alert")).to_contain_text("this service wants a token")
+    expect(page.get_by_role("alert")).to_have_text("This service wants a token: press “Token”.")
     page.get_by_role("button", name="Token").click()
     expect(dialog).to_be_visible()
 
@@ -409,7 +410,7 @@ def test_two_hundred_studies_and_fifty_arms(page, served, store):
     study.tell_many([sx.Reward(0.02 * i, arm=arm) for i, arm in enumerate(arms)])
     page.goto(served)
     expect(page.get_by_text("200 of 200 studies")).to_be_visible()
-    page.get_by_label("Show names that contain").fill("wid")
+    page.get_by_label("Search names, tags and states").fill("wid")
     expect(page.get_by_text("1 of 200 studies")).to_be_visible()
     page.get_by_role("link", name="wide").click()
     rows = page.get_by_role("region", name="Arms").get_by_role("row")
@@ -442,6 +443,165 @@ def test_pages_of_studies(page, served, store):
     assert len(pages) <= 8  # what changed, and not all of them every time
 
 
+def test_an_experiment_on_a_phone(page, served, store):
+    """Ask, tell one and many, strike out, pause, resume, archive: without a programme."""
+    problem = star(delta=0.1)
+    study = Study.create(store, "dishes", problem)
+    page.set_viewport_size({"width": 375, "height": 740})
+    page.goto(f"{served}/studies/dishes")
+    page.get_by_label("Pulls wanted").fill("3")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_text("3 pulls to make")).to_be_visible()
+    pulls = study.pending()
+    rewards = page.get_by_placeholder("reward")
+    expect(rewards.first).to_be_focused()
+    # One, with a decimal comma; what is typed elsewhere stays.
+    rewards.nth(1).fill("0.75")
+    rewards.nth(0).fill("1,5")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("2 pulls to make")).to_be_visible()
+    expect(rewards.first).to_have_value("0.75")
+    rewards.nth(1).fill("many")
+    page.get_by_role("button", name="Tell all that are filled in").click()
+    expect(page.get_by_role("alert")).to_contain_text("“many” is not a number")
+    rewards.nth(1).fill("-0.25")
+    page.get_by_role("button", name="Tell all that are filled in").click()
+    expect(page.get_by_text("No pull is pending.")).to_be_visible()
+    told = {one["number"]: one["reward"] for one in study.events() if one["event"] == "told"}
+    assert told == {1: 1.5, 2: 0.75, 3: -0.25}
+    page.get_by_text("Rewards from elsewhere, or from a file").click()
+    page.get_by_label("Arm", exact=True).select_option("e")
+    page.get_by_label("Reward", exact=True).fill("0.8")
+    page.locator("#elsewhere").get_by_role("button", name="Tell").click()
+    events = page.get_by_role("region", name="Recent events")
+    expect(events.get_by_text("0.8", exact=True)).to_be_visible()
+    check_access(page)
+    # A mistake.
+    name = f"Strike out the reward 0.75 of {pulls[1].arm}"
+    page.get_by_role("button", name=name).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text(f"0.75, of {pulls[1].arm}")).to_be_visible()
+    check_access(page)
+    dialog.get_by_role("button", name="Strike it out").click()
+    expect(dialog).to_be_visible()  # a reason is wanted
+    dialog.get_by_label("Why?").fill("burnt")
+    dialog.get_by_role("button", name="Strike it out").click()
+    expect(events.get_by_text("event 5: burnt")).to_be_visible()
+    expect(page.get_by_text("1 pull to make")).to_be_visible()
+    assert study.status()["voided"] == 1
+    assert study.pending() == [pulls[1]]
+    # No more of them for a while.
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_hidden()
+    assert study.state == "paused"
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+    page.get_by_label("Tags").fill("kitchen, spring")
+    page.get_by_role("button", name="Save tags").click()
+    page.get_by_role("button", name="Archive").click()
+    expect(page.get_by_role("button", name="Bring it back")).to_be_visible()
+    check_access(page)
+    page.goto(served)
+    expect(page.get_by_text("All studies are archived.")).to_be_visible()
+    page.get_by_label("Show archived studies").check()
+    expect(page.get_by_role("button", name="spring")).to_be_visible()
+    assert study.state == "archived"
+    assert study.verify()
+
+
+def test_a_file_of_rewards(page, served, store):
+    study = Study.create(store, "dishes", star(delta=0.1))
+    pull = study.ask()[0]
+    page.goto(f"{served}/studies/dishes")
+    page.get_by_text("Rewards from elsewhere, or from a file").click()
+
+    def upload(text):
+        file = {"name": "week.csv", "mimeType": "text/csv", "buffer": text.encode()}
+        page.get_by_label("CSV file").set_input_files(file)
+
+    upload("arm,reward\na,1\nq,2\nb,x\nc,3\n")
+    expect(page.get_by_text("2 rows wrong, so nothing can be imported yet")).to_be_visible()
+    expect(page.get_by_text("Line 3: there is no arm 'q'")).to_be_visible()
+    expect(page.get_by_text("Line 4: the reward 'x' is not a number.")).to_be_visible()
+    expect(page.get_by_role("button", name="Import")).to_have_count(0)
+    check_access(page)
+    assert study.head == 1
+    upload(f"pull;arm;reward\n{pull.id};;0,5\n;b;1,25\n")
+    expect(page.get_by_text("2 rows can be read (1 of a pull, 1 made elsewhere).")).to_be_visible()
+    page.get_by_role("button", name="Import 2 rewards").click()
+    expect(page.get_by_text("2 rewards imported.")).to_be_visible()
+    assert [one.get("reward") for one in study.events()] == [None, 0.5, 1.25]
+
+
+def test_what_a_worker_needs(page, served, store):
+    study = Study.create(store, "a/b 'mix'", star(delta=0.1))
+    page.goto(f"{served}/studies/a%2Fb%20'mix'")
+    expect(page.get_by_role("cell", name="a + b <= 0.5")).to_be_visible()
+    page.get_by_text("The problem file").click()
+    expect(page.get_by_label("The problem file")).to_have_text(study.problem.to_text())
+    # The program on the page runs as it is.
+    program = page.get_by_label("A worker in Python").inner_text()
+    measure = "import numpy as np\nrng = np.random.default_rng(0)\nleft = iter(range(3))\n"
+    measure += "def measure(arm):\n    next(left)\n    return float(rng.normal())\n"
+    with pytest.raises(StopIteration):
+        exec(measure + program, {})
+    assert study.status()["rewards"] == 3
+    page.locator("#show-curl").click()
+    curl = page.get_by_label("A worker in curl").inner_text()
+    found = subprocess.run(["sh", "-c", curl], capture_output=True, text=True, check=True).stdout
+    assert '"arm"' in found
+    page.locator("#show-R").click()
+    expect(page.get_by_label("A worker in R")).to_contain_text(f"{served}/v1/studies/a%2Fb%20'mix'")
+    check_access(page)
+
+
+def test_studies_side_by_side(page, served, store):
+    easy = {"a": 3.0, "b": 0.5, "c": 0.4, "d": 2.5, "e": 0.8}
+    one = drive(Study.create(store, "done", star(delta=0.1)), 100, easy)
+    drive(Study.create(store, "going on", star(delta=1e-9)), 3).tag("spring")
+    Study.create(store, "new", star())
+    page.goto(served)
+    page.get_by_label("Sort").select_option("by name")
+    rows = page.get_by_role("row")
+    expect(rows.nth(1)).to_contain_text("done")
+    page.get_by_role("button", name="spring").click()
+    expect(page.get_by_text("1 of 3 studies")).to_be_visible()
+    page.get_by_label("Search names, tags and states").fill("")
+    for name in ("done", "going on"):
+        page.get_by_label(f"Compare {name}").check()
+    check_access(page)
+    page.get_by_role("link", name="Compare 2 studies").click()
+    expect(page.get_by_role("link", name="going on")).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("^done stopped"))).to_contain_text(
+        f"after {one.answer['rewards']} rewards"
+    )
+    expect(page.get_by_role("img", name=re.compile("done 100%"))).to_be_visible()
+    check_access(page)
+
+
+def test_notifications(browser, served, store):
+    study = drive(Study.create(store, "mix", star(delta=0.1)), 5)
+    context = browser.new_context(permissions=["notifications"])
+    context.add_init_script(
+        "window.said = []; class Fake { constructor(title, { body }) { said.push([title, body]); }"
+        " static permission = 'granted'; static requestPermission = async () => 'granted'; }"
+        " window.Notification = Fake;"
+    )
+    page = context.new_page()
+    page.goto(f"{served}/studies/mix")
+    page.get_by_label("Notify me in this browser").check()
+    expect(page.get_by_text("You will be notified")).to_be_visible()
+    page.get_by_label("Webhook").fill("ftp://example.org")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("a webhook is an address such as https://")
+    easy = {"a": 9.0, "b": 0.5, "c": 0.4, "d": 8.5, "e": 0.8}
+    assert drive(study, 100, easy).stopped
+    expect(page.get_by_text("Decided on")).to_be_visible()
+    page.wait_for_function("said.length === 1")
+    assert page.evaluate("said") == [["mix", study.answer_in_words]]
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 def test_sizes_and_colours(browser, served, store, scheme, size):
@@ -455,7 +615,8 @@ def test_sizes_and_colours(browser, served, store, scheme, size):
         check_access(page)
     page.goto(served)
     page.get_by_role("link", name="mix with").click()
-    expect(page.get_by_role("img")).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Evidence"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Shares of the samples"))).to_be_visible()
     check_access(page)
     context.close()
 

@@ -31,7 +31,7 @@ def test_no_request_makes_the_service_fail(sqlite_url):
         # A stream has no end; test_service_events.py tests it.
         operations = [one.ok() for one in schema.get_all_operations()]
         operations = [one for one in operations if not one.path.endswith("/events")]
-        assert len(operations) == 14
+        assert len(operations) == 24
         for operation in operations:
             for mode in (
                 schemathesis.GenerationMode.POSITIVE,
@@ -39,7 +39,7 @@ def test_no_request_makes_the_service_fail(sqlite_url):
             ):
 
                 @settings(
-                    max_examples=12,
+                    max_examples=8,
                     database=None,
                     phases=[Phase.explicit, Phase.generate],
                     suppress_health_check=list(HealthCheck),

@@ -28,6 +28,16 @@ ROLES = {
     ("GET", "/v1/studies/{name}/history"): "read",
     ("GET", "/v1/studies/{name}/journal"): "read",
     ("POST", "/v1/studies/{name}/notes"): "run",
+    ("GET", "/v1/studies/{name}/pulls"): "read",
+    ("GET", "/v1/studies/{name}/problem"): "read",
+    ("POST", "/v1/studies/{name}/voids"): "run",
+    ("POST", "/v1/studies/{name}/imports"): "run",
+    ("POST", "/v1/studies/{name}/pause"): "run",
+    ("POST", "/v1/studies/{name}/resume"): "run",
+    ("POST", "/v1/studies/{name}/tags"): "run",
+    ("POST", "/v1/studies/{name}/archive"): "admin",
+    ("GET", "/v1/studies/{name}/webhook"): "admin",
+    ("POST", "/v1/studies/{name}/webhook"): "admin",
     ("POST", "/v1/studies/{name}/extension"): "admin",
     ("POST", "/v1/studies/{name}/verification"): "admin",
     ("GET", "/v1/studies/{name}/export"): "read",
@@ -42,6 +52,10 @@ BODIES = {
     "/v1/studies/{name}/rewards": {"rewards": []},
     "/v1/studies/{name}/notes": {"text": "x"},
     "/v1/studies/{name}/extension": {"delta": 0.5},
+    "/v1/studies/{name}/voids": {"event": 1, "reason": "x"},
+    "/v1/studies/{name}/imports": {"csv": "arm,reward"},
+    "/v1/studies/{name}/tags": {"tags": []},
+    "/v1/studies/{name}/webhook": {"url": ""},
 }
 
 

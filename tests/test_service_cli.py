@@ -109,8 +109,10 @@ def test_the_sample_study(tmp_path, monkeypatch):
     try:
         dashboard.work(url, pause=0.0, rounds=2)
         dashboard.work(url, pause=0.0, rounds=1)  # goes on where it was
+        dashboard.work(url, name="yours")
         with sx.connect(url) as service:
             assert service.open("tastings").status()["rewards"] == 9
+            assert len(service.open("yours").pending()) == 3
     finally:
         process.terminate()
         process.wait(30)

@@ -34,7 +34,7 @@ def test_what_does_not_fit(client, study):
 
 
 def test_a_program_that_fails_says_nothing_of_itself(client, monkeypatch, caplog):
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("secret reason")
 
     monkeypatch.setattr(studies, "summaries", fail)

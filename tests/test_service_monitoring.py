@@ -12,6 +12,9 @@ from simplexplore.service import logs, tokens
 from simplexplore.service.metrics import Metrics
 from simplexplore.study.store import Store
 
+# No study in any state.
+NONE = dict.fromkeys(("running", "stopped", "paused", "archived"), 0)
+
 
 def read(text):
     """What Prometheus reads: values by name and labels; names, kinds, texts and labels."""
@@ -114,7 +117,7 @@ def test_time_classes_add_up():
     metrics = Metrics()
     for seconds in (0.001, 0.02, 3.0, 99.0):
         metrics.count("GET", "/", 200, seconds)
-    value, _ = read(metrics.text({"running": 0, "stopped": 0}, []).decode())
+    value, _ = read(metrics.text(NONE, []).decode())
 
     def count(end):
         return value("request_seconds_bucket", route="/", le=end)
@@ -154,5 +157,5 @@ def test_every_metric_has_its_name(client, study):
 def test_services_count_for_themselves(client):
     """Two services in one process have nothing in common."""
     client.get("/v1/studies")
-    other, _ = read(Metrics().text({"running": 0, "stopped": 0}, []).decode())
+    other, _ = read(Metrics().text(NONE, []).decode())
     assert other("requests_total", method="GET", route="/v1/studies", status="200") is None

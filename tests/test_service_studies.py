@@ -124,8 +124,8 @@ def test_no_more_studies_are_read_than_shown(client, monkeypatch):
     read = []
     plain = Store.page
 
-    def page(*arguments):
-        read.append(plain(*arguments))
+    def page(*arguments, **options):
+        read.append(plain(*arguments, **options))
         return read[-1]
 
     monkeypatch.setattr(Store, "page", page)
@@ -166,3 +166,47 @@ def test_pages_of_studies(client, sqlite_url):
     ]
     for query in ("limit=0", "limit=10001", "after=x", "after=1.0", "after=nan:s1"):
         refused(client.get(f"/v1/studies?{query}"), 422, "setting", "query")
+
+
+def test_correcting_and_pausing(client, study):
+    pull = client.post(f"{study}/pulls", json={"n": 1}).json()["pulls"][0]
+    client.post(f"{study}/rewards", json={"rewards": [{"pull": pull["id"], "reward": 9.0}]})
+    assert client.get(f"{study}/pulls").json() == {"pulls": []}
+    body = {"pull": pull["id"], "reason": "spilt"}
+    for _ in range(2):
+        done = client.post(f"{study}/voids", json=body, headers={"Idempotency-Key": "v"})
+        assert (done.json()["voids"], done.json()["reason"]) == (2, "spilt")
+    refused(client.post(f"{study}/voids", json=body), 422, "pull", "has no reward")
+    assert client.get(f"{study}/pulls").json() == {"pulls": [pull]}
+    for _ in range(2):
+        assert client.post(f"{study}/pause", json={}).status_code == 204
+    refused(client.post(f"{study}/pulls", json={"n": 1}), 409, "paused", "is paused and gives no")
+    assert client.get(study).json()["state"] == "paused"
+    assert client.post(f"{study}/archive", json={}).status_code == 204
+    assert client.get("/v1/studies").json()["studies"] == []
+    listed = client.get("/v1/studies", params={"archived": "true"}).json()["studies"]
+    assert [one["state"] for one in listed] == ["archived"]
+    reward = {"rewards": [{"arm": "a", "reward": 1.0}]}
+    refused(client.post(f"{study}/rewards", json=reward), 409, "paused", "archived and takes no")
+    assert client.post(f"{study}/resume", json={}).status_code == 204
+    assert client.post(f"{study}/tags", json={"tags": ["x"]}).status_code == 204
+    assert client.get(f"{study}/status").json()["tags"] == ["x"]
+    text = client.get(f"{study}/problem")
+    assert (text.text, text.headers["content-type"]) == (STAR, "text/plain; charset=utf-8")
+    assert 'simplexplore_studies{state="running"} 1.0' in client.get("/metrics").text
+    assert client.post(f"{study}/verification").json() == {"sound": True}
+
+
+def test_files_of_rewards(client, study):
+    wrong = {"csv": "arm;reward\na;1,5\nq;1\n", "check": False}
+    found = client.post(f"{study}/imports", json=wrong).json()
+    assert [row["reward"] for row in found["rows"]] == [1.5]
+    assert [fault["line"] for fault in found["faults"]] == [3]
+    assert client.get(study).json()["head"] == 0
+    good = {"csv": "arm;reward\na;1,5\nb;1\n"}
+    for check, head in ((True, 0), (False, 2), (False, 2)):
+        body = good | {"check": check}
+        found = client.post(f"{study}/imports", json=body, headers={"Idempotency-Key": "k"}).json()
+        assert (len(found["rows"]), found["faults"]) == (2, [])
+        assert client.get(study).json()["head"] == head
+    refused(client.post(f"{study}/imports", json={"csv": "x,y\n1,2"}), 422, "setting", "first line")

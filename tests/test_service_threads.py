@@ -19,7 +19,7 @@ from workers import star
 def test_work_that_takes_too_long(client, monkeypatch):
     monkeypatch.setattr(worker_threads, "TIMEOUT", 0.05)
     free = threading.Event()
-    monkeypatch.setattr(studies, "summaries", lambda *_: free.wait(60))
+    monkeypatch.setattr(studies, "summaries", lambda *_, **__: free.wait(60))
     answer = client.get("/v1/studies")
     free.set()
     refused(answer, 503, "about:blank", "no answer within 0.05 s")

@@ -27,6 +27,7 @@ HEAD = {
     "answer": None,
     "progress": None,
     "checksum": 7,
+    "tags": None,
 }
 
 
@@ -138,11 +139,13 @@ def test_pages(store):
 
 
 def test_totals(store):
-    assert store.totals() == {"running": 0, "stopped": 0, "asked": 0, "rewards": 0, "pending": 0}
+    none = dict.fromkeys(("running", "stopped", "paused", "archived"), 0)
+    assert store.totals() == {**none, "asked": 0, "rewards": 0, "pending": 0}
     for name, state, asked in (("a", "running", 5), ("b", "stopped", 7), ("c", "running", 1)):
         study = enter(store, name)
         append(store, study, Event("noted", seq=1), state=state, asked=asked, rewards=2, pending=3)
-    assert store.totals() == {"running": 2, "stopped": 1, "asked": 13, "rewards": 6, "pending": 9}
+    counted = {**none, "running": 2, "stopped": 1}
+    assert store.totals() == {**counted, "asked": 13, "rewards": 6, "pending": 9}
 
 
 # ---------------------------------------------------------------------- journals
@@ -209,6 +212,17 @@ def test_nothing_is_recorded_twice(store, event):
         append(store, study, event, head=99)
     assert read(store, study) == EVENTS
     assert find(store, "mix").head == 8
+
+
+def test_one_reward_takes_the_place_of_another(store):
+    study = enter(store)
+    told = next(event for event in EVENTS if event.kind in ("told", "late"))
+    append(store, study, *EVENTS)
+    again = told._replace(data={"replaces": told.seq}, key=None, seq=9)
+    append(store, study, again)
+    assert read(store, study, after=8) == [again]
+    with pytest.raises(sx.StoreError):
+        append(store, study, again._replace(seq=10))
 
 
 def test_a_transaction_happens_as_a_whole_or_not_at_all(store):
@@ -295,6 +309,7 @@ def point(seq):
         "statistic": seq + 0.5,
         "threshold": 9.0,
         "policy": [0.1 + 0.2, 0.0, 1 / 3],
+        "counts": [seq, 0, 2],
     }
 
 

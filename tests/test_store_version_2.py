@@ -27,6 +27,8 @@ def restored(tmp_path, *statements):
 
 # Computed in another way since: intervals, and the use of limits over all pulls handed out.
 ANEW = ("intervals", "value_interval", "arms", "constraints")
+# Of a study that has stopped: rewards that came later count no more.
+AT_THE_STOP = ("value", "edges", "progress", "characteristic_time")
 PINNED = json.loads((DATA / "store_version_2.json").read_text(encoding="utf-8"))
 
 
@@ -40,12 +42,21 @@ def test_a_study_of_version_2_goes_on(tmp_path, name):
     assert study.history() == pinned["history"]
     status = study.status()
     for key, expected in pinned["status"].items():
-        if key not in ANEW:
+        if key not in ANEW and not (name == "stopped" and key in AT_THE_STOP):
             assert close(status[key], expected), key
     for row, expected in zip(status["constraints"], pinned["status"]["constraints"], strict=True):
         assert close(row, expected | {"explored": row["explored"]})
+    if name == "stopped":
+        assert status["value"] == study.answer["value"]
+        assert status["decision"]["samples"] + 2 == status["rewards"]
+        for arm in status["arms"]:
+            if arm["later"]:  # what is known of it without them is not in the older pins
+                arm["rewards"] += arm["later"]
+                arm["mean"] += (arm["later_mean"] - arm["mean"]) * arm["later"] / arm["rewards"]
+            arm["share"] = arm["rewards"] / status["rewards"]
+    computed = ["low", "high"] + ["target", "optimal_share"] * (name == "stopped")
     for arm, expected in zip(status["arms"], pinned["status"]["arms"], strict=True):
-        assert close({**arm, "low": None, "high": None}, {**expected, "low": None, "high": None})
+        assert close(arm | dict.fromkeys(computed), expected | dict.fromkeys(computed))
     assert study.verify()
     assert Study.list(path) == PINNED["list"]
     if name == "stopped":

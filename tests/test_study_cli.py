@@ -192,3 +192,46 @@ def test_export_without_pyarrow(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     assert "install 'simplexplore[parquet]'" in refuse("export", "meal", "out.parquet")
     assert not Path("out.parquet").exists()
+
+
+def test_correcting_pausing_and_archiving():
+    create("--epsilon", "0.1")
+    assert "epsilon = 0.1" in run("problem", "meal").stdout
+    assert sx.Problem.from_text(run("problem", "meal").stdout) == sx.Problem.from_text(
+        answer("problem", "meal")["problem"]
+    )
+    pull = answer("ask", "meal")["pulls"][0]
+    run("tell", "meal", pull["id"], "99")
+    assert "a reason is a text" in refuse("void", "meal", pull["id"])
+    assert "event 2 is struck out" in run("void", "meal", pull["id"], "--reason", "spilt").stdout
+    assert answer("status", "meal")["rewards"] == 0
+    run("tell", "meal", "--arm", "pizza", "5")
+    assert answer("void", "meal", "--event", "4", "--reason", "spilt")["voids"] == 4
+    assert "is paused" in run("pause", "meal").stdout
+    assert "'meal' is paused and gives no pulls" in refuse("ask", "meal")
+    assert answer("archive", "meal") == {"name": "meal", "state": "archived"}
+    assert answer("list")["studies"] == []
+    assert "meal" in run("list", "--archived").stdout
+    assert answer("resume", "meal") == {"name": "meal", "state": "running"}
+    run("tag", "meal", "spring", "menu")
+    assert answer("list")["studies"][0]["tags"] == ["spring", "menu"]
+    assert answer("verify", "meal") == {"sound": True}
+    assert "The journal is whole" in run("verify", "meal").stdout
+
+
+def test_which_rows_are_wrong():
+    create()
+    text = "arm;reward;key\npizza;7,5;a\nsoup;1;b\nsalmon;many;c\nlentils;6;d\n"
+    Path("week.csv").write_text(text)
+    found = run("tell", "meal", "--file", "week.csv", "--check", code=2).stdout
+    assert "line 3: there is no arm 'soup'" in found
+    assert "line 4: the reward 'many' is not a number" in found
+    assert "2 rows could be taken in, 2 not." in found
+    assert answer("status", "meal")["rewards"] == 0
+    good = text.replace("soup", "pizza").replace("many", "1e1")
+    Path("week.csv").write_text("\ufeff" + good, encoding="utf-8")
+    assert "4 rows could be taken in" in run("tell", "meal", "--file", "week.csv", "--check").stdout
+    assert "4 rewards (4 made elsewhere)." in run("tell", "meal", "--file", "week.csv").stdout
+    means = {arm["arm"]: arm["mean"] for arm in answer("status", "meal")["arms"]}
+    assert means == {"pizza": 4.25, "salmon": 10.0, "lentils": 6.0}
+    assert "--check is for a file" in refuse("tell", "meal", "--check", "x", "1")

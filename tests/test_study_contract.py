@@ -12,7 +12,14 @@ from servers import Thread
 from simplexplore.client.remote_study import RemoteStudy
 from simplexplore.errors import Place
 from simplexplore.study.pulls import Pull, Told
-from simplexplore.study.records import About, Answer, EventRecord, HistoryPoint, StudySummary
+from simplexplore.study.records import (
+    About,
+    Answer,
+    CheckedFile,
+    EventRecord,
+    HistoryPoint,
+    StudySummary,
+)
 from simplexplore.study.status import Status
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
@@ -31,8 +38,8 @@ class Local:
     def open(self, name):
         return Study.open(self._store, name)
 
-    def list(self):
-        return Study.list(self._store)
+    def list(self, **options):
+        return Study.list(self._store, **options)
 
 
 @pytest.fixture(params=["local", "remote"])
@@ -247,6 +254,68 @@ def test_which_line_is_wrong(study, tmp_path, rows):
         study.import_csv(file)
     assert caught.value.place == Place(str(file), rows + 3, "reward")
     assert study.head == rows
+
+
+def test_correcting(study):
+    one, two = study.ask(2)
+    study.tell(one, 9.0)
+    study.tell(arm="a", reward=8.0)
+    assert study.pending() == [two]
+    event = study.void(one.id, reason="spilt", key="v")
+    assert fits(EventRecord, event)
+    assert study.void(one, reason="spilt", key="v") == event
+    assert study.void(event=4, reason="another")["voids"] == 4
+    assert study.pending() == [one, two]
+    assert (study.status()["rewards"], study.status()["voided"]) == (0, 2)
+    with pytest.raises(sx.PullError, match="has no reward"):
+        study.void(one, reason="spilt")
+    assert study.tell(one, 1.0).outcome == "told"
+    assert fits(list[EventRecord], study.events())
+    assert study.verify()
+
+
+def test_pausing_and_archiving(studies, study):
+    study.pause()
+    with pytest.raises(sx.PausedError, match="'mix' is paused and gives no pulls"):
+        study.ask()
+    study.tell(arm="a", reward=1.0)
+    study.archive()
+    assert studies.list() == []
+    assert [one["name"] for one in studies.list(archived=True)] == ["mix"]
+    with pytest.raises(sx.PausedError, match="'mix' is archived and takes no rewards"):
+        study.tell(arm="a", reward=1.0)
+    assert study.state == studies.open("mix").state == "archived"
+    study.resume()
+    study.tag("spring", "menu")
+    assert study.state == "running"
+    assert fits(list[StudySummary], studies.list())
+    assert studies.list()[0]["tags"] == study.status()["tags"] == ["spring", "menu"]
+    assert study.ask()
+
+
+def test_checking_a_file(study, tmp_path):
+    file = tmp_path / "week.csv"
+    pull = study.ask()[0]
+    file.write_text(f"pull;arm;reward\n{pull.id};;0,5\n;q;1\n;b;x\n;b;1\n{pull.id};;2\n")
+    found = study.check_csv(file)
+    assert fits(CheckedFile, found)
+    assert [(row["line"], row["outcome"]) for row in found["rows"]] == [
+        (2, "told"),
+        (5, "elsewhere"),
+    ]
+    assert [(fault["line"], fault["text"][:20]) for fault in found["faults"]] == [
+        (3, "there is no arm 'q';"),
+        (4, "the reward 'x' is no"),
+        (6, f"pull '{pull.id}' has"[:20]),
+    ]
+    assert study.head == 1
+    seen = []
+    file.write_text(f"pull;arm;reward\n{pull.id};;0,5\n;b;1,25\n")
+    for outcomes in (["told", "elsewhere"], ["repeated", "repeated"]):
+        told = study.import_csv(file, key="k", progress=lambda *at: seen.append(at))
+        assert [one.outcome for one in told] == outcomes
+    assert seen[-1][1] == 2
+    assert [event.get("reward") for event in study.events()] == [None, 0.5, 1.25]
 
 
 def test_export(study, tmp_path):

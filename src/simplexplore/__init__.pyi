@@ -23,6 +23,9 @@ from .errors import (
     NotConvergedError as NotConvergedError,
 )
 from .errors import (
+    PausedError as PausedError,
+)
+from .errors import (
     ProblemError as ProblemError,
 )
 from .errors import (

@@ -104,6 +104,10 @@ class StoppedError(StudyError):
     """The study has its answer and gives no more pulls; the message says the answer."""
 
 
+class PausedError(StudyError):
+    """The study is paused or archived; the message says what it does not do meanwhile."""
+
+
 class PullError(StudyError):
     """A pull that the study never gave out, or that belongs to another study."""
 

@@ -32,6 +32,7 @@ _PREFIX = "urn:simplexplore:"
 _ERRORS: tuple[tuple[str, int, type[errors.SimplexploreError]], ...] = (
     ("unknown-study", 404, errors.UnknownStudyError),
     ("stopped", 409, errors.StoppedError),
+    ("paused", 409, errors.PausedError),
     ("conflict", 409, errors.ConflictError),
     ("pull", 422, errors.PullError),
     ("study", 422, errors.StudyError),

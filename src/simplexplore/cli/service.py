@@ -26,6 +26,12 @@ def serve(
     port: Annotated[
         int, typer.Option(metavar="P", min=0, max=65535, help="0 takes one that is free.")
     ] = 8080,
+    webhooks_anywhere: Annotated[
+        bool,
+        typer.Option(
+            "--webhooks-anywhere", help="Let webhooks reach this machine and its network, too."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Serve studies over HTTP, with a dashboard; Ctrl-C ends it."""
@@ -39,7 +45,7 @@ def serve(
     def announce(url: str) -> None:
         typer.echo(to_json({"url": url}) if as_json else f"Studies are served at {url}")
 
-    run(store, host, port, announce)
+    run(store, host, port, announce, webhooks_anywhere=webhooks_anywhere)
 
 
 @token_commands.command()
@@ -48,7 +54,8 @@ def create(
         str,
         typer.Option(
             metavar="ROLE",
-            help="read (watch), run (also create, ask, tell, note) or admin (also extend).",
+            help="read (watch), run (also create, ask, tell, void, pause) or admin (also extend, "
+            "archive).",
         ),
     ] = "read",
     note: Annotated[

@@ -11,11 +11,12 @@ from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.report.json_text import to_json
 
-from .options import DEFAULT_STORE, AsJson, Delta, ProblemFile, StopRegret, StoreUrl
-from .terminal import console
+from .options import DEFAULT_STORE, AsJson, Delta, Epsilon, ProblemFile, StopRegret, StoreUrl
+from .terminal import console, progress
 
 if TYPE_CHECKING:
     from simplexplore.study.pulls import Told
+    from simplexplore.study.records import CheckedFile
     from simplexplore.study.study import Study
 
 commands = typer.Typer(
@@ -51,6 +52,7 @@ def create(
     ] = defaults.SAMPLER,
     delta: Delta = None,
     stop_regret: StopRegret = None,
+    epsilon: Epsilon = None,
     scenario: Annotated[
         str | None,
         typer.Option(
@@ -71,7 +73,7 @@ def create(
         str,
         typer.Option(
             metavar="TIME",
-            help="Give up pulls without an answer after this time (90s, 15m, 12h, 7d, never).",
+            help="Pulls without a reward expire after this time (90s, 15m, 12h, 7d, never).",
         ),
     ] = "1d",
     as_json: AsJson = False,
@@ -82,6 +84,8 @@ def create(
 
     seconds = parse_time(expire_after)
     problem = Problem.from_file(file)
+    if epsilon is not None:
+        problem = problem.replace(epsilon=epsilon)
     if stop_regret is not None:
         problem = problem.replace(stop_when={"regret": stop_regret})
     with Study.create(
@@ -147,6 +151,9 @@ def tell(
         ),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say which rows of the file are wrong.")
+    ] = False,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
@@ -155,6 +162,8 @@ def tell(
     wanted = 0 if file is not None else 1 if arm is not None else 2
     if file is not None and key is not None:
         raise SettingError("--key names one reward; in a file, keys have a column of their own.")
+    if check and file is None:
+        raise SettingError("--check is for a file of rewards: add --file FILE.csv.")
     if len(given) != wanted or (file is not None and arm is not None):
         raise SettingError(
             "tell NAME PULL REWARD, or tell NAME --arm ARM REWARD, or tell NAME --file FILE.csv; "
@@ -162,8 +171,16 @@ def tell(
         )
     reward = parse_reward(given[-1]) if given else 0.0
     with _open(store, name) as study:
+        if check and file is not None:
+            _say_faults(study.check_csv(file), as_json)
+            return
         if file is not None:
-            told = study.import_csv(file)
+            with progress("rewards") as bars:
+                bar = bars.add_task("Importing", total=None)
+                told = study.import_csv(
+                    file,
+                    progress=lambda done, total: bars.update(bar, completed=done, total=total),
+                )
         else:
             told = [study.tell(given[0] if arm is None else None, reward, arm=arm, key=key)]
         if as_json:
@@ -192,6 +209,128 @@ def _say(study: "Study", told: "list[Told]") -> None:
         typer.echo(study.answer_in_words)
 
 
+def _say_faults(found: "CheckedFile", as_json: bool) -> None:
+    """Which rows of a file are wrong; exit 2 if there are some."""
+    from simplexplore.problem.spelling import count
+
+    if as_json:
+        typer.echo(to_json(found))
+    else:
+        for fault in found["faults"]:
+            typer.echo(f"line {fault['line']}: {fault['text']}")
+        good = count(len(found["rows"]), "row")
+        typer.echo(f"{good} could be taken in, {len(found['faults'])} not.")
+    if found["faults"]:
+        raise typer.Exit(2)
+
+
+@commands.command()
+def void(
+    name: StudyName,
+    pull: Annotated[
+        str | None,
+        typer.Argument(metavar="[PULL]", show_default=False, help="Whose reward is wrong."),
+    ] = None,
+    reason: Annotated[
+        str,
+        typer.Option(metavar="TEXT", show_default=False, help="Why; it is kept in the journal."),
+    ] = "",
+    event: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            show_default=False,
+            help="Instead of a pull, the number of the reward's event: of pulls made elsewhere.",
+        ),
+    ] = None,
+    store: StoreUrl = DEFAULT_STORE,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Strike a reward out: the study goes on as if it had never been told."""
+    with _open(store, name) as study:
+        recorded = study.void(pull, reason=reason, event=event, key=key)
+        if as_json:
+            typer.echo(to_json(recorded))
+            return
+        typer.echo(f"The reward of event {recorded['voids']} is struck out.")
+        if study.stopped:
+            typer.echo(study.answer_in_words)
+
+
+@commands.command()
+def pause(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Give out no more pulls for a while; rewards are still taken in."""
+    with _open(store, name) as study:
+        study.pause()
+        _say_state(study, "is paused: it gives no pulls, and still takes rewards", as_json)
+
+
+@commands.command()
+def resume(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Let a study go on that was paused or archived."""
+    with _open(store, name) as study:
+        study.resume()
+        _say_state(study, "is back", as_json)
+
+
+@commands.command()
+def archive(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Put a study aside: it is not listed and takes nothing in, until it is resumed."""
+    with _open(store, name) as study:
+        study.archive()
+        _say_state(study, "is archived; 'study resume' brings it back", as_json)
+
+
+def _say_state(study: "Study", words: str, as_json: bool) -> None:
+    if as_json:
+        typer.echo(to_json({"name": study.name, "state": study.state}))
+    else:
+        typer.echo(f"Study {study.name!r} {words}.")
+
+
+@commands.command()
+def tag(
+    name: StudyName,
+    tags: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TAG]...", show_default=False, help="None removes them all."),
+    ] = None,
+    store: StoreUrl = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
+    """Give a study these tags and no others."""
+    with _open(store, name) as study:
+        study.tag(*(tags or []))
+    if as_json:
+        typer.echo(to_json({"tags": tags or []}))
+
+
+@commands.command()
+def verify(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Replay the whole journal and compare it with the state in use, to the last bit."""
+    with _open(store, name) as study:
+        sound = study.verify()
+    if as_json:
+        typer.echo(to_json({"sound": sound}))
+    else:
+        typer.echo(
+            "The journal is whole, and gives the state in use."
+            if sound
+            else "The journal does not give the state in use."
+        )
+    if not sound:
+        raise typer.Exit(1)
+
+
+@commands.command()
+def problem(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Print the problem file of a study."""
+    with _open(store, name) as study:
+        text = study.problem.to_text()
+    typer.echo(to_json({"problem": text}) if as_json else text, nl=as_json)
+
+
 @commands.command()
 def status(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
     """Say how far a study is: policy, evidence, samples to go, use of the constraints."""
@@ -206,12 +345,16 @@ def status(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = F
 
 
 @commands.command("list")
-def list_studies(store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
+def list_studies(
+    store: StoreUrl = DEFAULT_STORE,
+    archived: Annotated[bool, typer.Option("--archived", help="Archived ones, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """List the studies of a store."""
     from simplexplore.report.study_table import print_studies
     from simplexplore.study.study import Study
 
-    found = Study.list(store)
+    found = Study.list(store, archived=archived)
     if as_json:
         typer.echo(to_json({"studies": found}))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from simplexplore import defaults
 from simplexplore.errors import Place, SettingError, SimplexploreError, TooLargeError
 from simplexplore.files import written_aside
 from simplexplore.protocol import ALL, MAX_BATCH
-from simplexplore.study.import_export import read_rewards
+from simplexplore.study.import_export import CsvSource, read_rewards, text_of
 from simplexplore.study.pulls import (
     Answers,
     Pull,
@@ -21,6 +21,7 @@ from simplexplore.study.pulls import (
     Reward,
     Told,
     as_reward,
+    named,
     place_in_words,
 )
 
@@ -28,7 +29,15 @@ from .transport import Transport
 
 if TYPE_CHECKING:
     from simplexplore.problem.problem import Problem
-    from simplexplore.study.records import About, Answer, EventRecord, HistoryPoint, StudySummary
+    from simplexplore.study.records import (
+        About,
+        Answer,
+        CheckedFile,
+        EventRecord,
+        HistoryPoint,
+        StateName,
+        StudySummary,
+    )
     from simplexplore.study.status import Status
 
     # Inside the classes, `list` is a method.
@@ -43,7 +52,7 @@ RETRY_FOR = 60.0
 _PAGE = 1000
 
 # What the address of a study says, and `about` does not: it changes.
-_CHANGING = ("head", "answer", "answer_in_words")
+_CHANGING = ("head", "state", "answer", "answer_in_words")
 
 
 def connect(url: str, token: str | None = None, *, retry_for: float = RETRY_FOR) -> Service:
@@ -64,17 +73,17 @@ def connect(url: str, token: str | None = None, *, retry_for: float = RETRY_FOR)
 class Service(Transport):
     """A service and its studies. Threads may share it."""
 
-    def list(self) -> Summaries:
-        """Say of every study how far it is, the latest change first."""
+    def list(self, *, archived: bool = False) -> Summaries:
+        """Say of every study how far it is, the latest change first; see `Study.list`."""
         found: dict[str, StudySummary] = {}
-        if self._read_pages(found) > 1:
+        if self._read_pages(found, archived) > 1:
             # One that changed meanwhile has moved to the front, perhaps past us.
-            self._read_pages(found)
+            self._read_pages(found, archived)
         return sorted(found.values(), key=lambda one: (one["changed"], one["name"]), reverse=True)
 
-    def _read_pages(self, found: dict[str, StudySummary]) -> int:
+    def _read_pages(self, found: dict[str, StudySummary], archived: bool) -> int:
         """Read the list of studies until a page holds nothing new; returns how many it took."""
-        query: dict[str, Any] = {"limit": _PAGE}
+        query: dict[str, Any] = {"limit": _PAGE} | ({"archived": "true"} if archived else {})
         pages = 0
         while True:
             page = self.call("GET", f"/studies{_query(query)}")
@@ -135,6 +144,10 @@ class RemoteStudy:
         """Say which arms to play next."""
         return [Pull(**pull) for pull in self._post("/pulls", {"n": n}, key)["pulls"]]
 
+    def pending(self) -> Pulls:
+        """Pulls that were given out and have neither a reward nor expired, oldest first."""
+        return [Pull(**pull) for pull in self._get("/pulls")["pulls"]]
+
     def tell(
         self,
         pull: str | Pull | None = None,
@@ -164,17 +177,32 @@ class RemoteStudy:
         }
         return [Told(**one) for one in self._post("/rewards", body)["rewards"]]
 
-    def import_csv(self, path: str | os.PathLike[str]) -> Answers:
+    def import_csv(
+        self,
+        path: CsvSource,
+        *,
+        key: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Answers:
         """Tell all rewards of a CSV file, or none if a row is wrong; see `Study.import_csv`."""
         rewards, places = read_rewards(path)
         try:
-            return self.tell_many(rewards)
+            told = self.tell_many(named(rewards, key))
+            if progress is not None:
+                progress(len(told), len(told))
+            return told
         except SimplexploreError as error:
             row = None if error.place is None else error.place.row
             if row is None:
                 raise
             text = str(error).removeprefix(f"{place_in_words(Place(row=row))}: ")
             raise type(error)(f"{place_in_words(places[row])}: {text}", place=places[row]) from None
+
+    def check_csv(self, path: CsvSource) -> CheckedFile:
+        """Say what importing a CSV file would do, and name all rows that are wrong."""
+        _, text = text_of(path)
+        found: CheckedFile = self._post("/imports", {"csv": text, "check": True})
+        return found
 
     def extend(self, delta: float, *, key: str | None = None) -> None:
         """Go on with a smaller delta: more confidence, more samples."""
@@ -183,6 +211,36 @@ class RemoteStudy:
     def note(self, text: str, *, key: str | None = None) -> None:
         """Put a remark into the journal."""
         self._post("/notes", {"text": text}, key)
+
+    def void(
+        self,
+        pull: str | Pull | None = None,
+        *,
+        reason: str,
+        event: int | None = None,
+        key: str | None = None,
+    ) -> EventRecord:
+        """Strike a reward out: the study goes on as if it had never been told."""
+        identity = pull.id if isinstance(pull, Pull) else pull
+        body = {"pull": identity, "event": event, "reason": reason}
+        recorded: EventRecord = self._post("/voids", body, key)
+        return recorded
+
+    def pause(self) -> None:
+        """Give out no more pulls until `resume`; rewards are still taken in."""
+        self._post("/pause", {})
+
+    def archive(self) -> None:
+        """Put the study aside: lists leave it out, and it takes nothing in until `resume`."""
+        self._post("/archive", {})
+
+    def resume(self) -> None:
+        """Let a study go on that was paused or archived."""
+        self._post("/resume", {})
+
+    def tag(self, *tags: str) -> None:
+        """Give the study these tags and no others, by which lists can be searched."""
+        self._post("/tags", {"tags": tags})
 
     # ------------------------------------------------------------------ looking
 
@@ -218,6 +276,12 @@ class RemoteStudy:
         from simplexplore.problem.problem import Problem
 
         return Problem.from_text(self.about["problem"], source=f"study {self.name!r}")
+
+    @property
+    def state(self) -> StateName:
+        """Whether the study runs, in a word: running, stopped, paused or archived."""
+        found: StateName = self._get()["state"]
+        return found
 
     @property
     def stopped(self) -> bool:

@@ -26,7 +26,8 @@ def print_status(status: Status, console: Console) -> None:
     epsilon, goal = status["epsilon"], status["stop_when"]
     within = epsilon or (goal["regret"] if goal else 0.0)
     console.print(
-        f"{status['name']}: {count(status['rewards'], 'reward')}, {status['pending']} pending, "
+        f"{status['name']}: {_state(status)}{count(status['rewards'], 'reward')}, "
+        f"{status['pending']} pending, "
         f"{status['sampler']}, {status['scenario']}, threshold {status['threshold']} "
         f"({'proven' if status['proven'] else 'a heuristic'}), delta {status['delta']:g}"
         f"{f', epsilon {epsilon:g}' if epsilon else ''}"
@@ -43,6 +44,7 @@ def print_status(status: Status, console: Console) -> None:
             f"{count(answer['rewards'], 'reward')}.",
             style="bold",
         )
+        console.print(_decided(status))
     elif status["policy"] is None:
         console.print("No answer yet: some arms have no reward.", style="bold")
     else:
@@ -73,6 +75,24 @@ def print_status(status: Status, console: Console) -> None:
     print_legend(console, arms, limits)
     for sentence in limits_kept(status):
         console.print(sentence)
+
+
+def _state(status: Status) -> str:
+    """What keeps a study from going on, if somebody does."""
+    return f"{status['state']}, " if status["state"] in ("paused", "archived") else ""
+
+
+def _decided(status: Status) -> str:
+    """When it was decided, and on which evidence; what came later stands apart."""
+    decision = status["decision"]
+    assert decision is not None
+    at = datetime.fromtimestamp(decision["at"], UTC).strftime("%Y-%m-%d %H:%M:%S")
+    later = count(decision["later"], "reward")
+    return (
+        f"Decided {at} (UTC) with evidence {number(decision['statistic'])}, where "
+        f"{number(decision['threshold'])} was needed."
+        f"{f' {later} came later and changed nothing.' if decision['later'] else ''}"
+    )
 
 
 def _between(low: float | None, high: float | None) -> str:

@@ -12,7 +12,7 @@ from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.protocol import MAX_BATCH, MAX_BODY, PROBLEM_TYPE
 from simplexplore.samplers import SAMPLERS, find_sampler
 
-from . import bounds, event_stream, exports, models, studies
+from . import bounds, event_stream, exports, models, studies, webhooks
 from .access import CheckedRoute
 from .dependencies import Reader, Threads
 from .responses import JsonResponse
@@ -60,5 +60,5 @@ async def setup(request: Request, threads: Threads, token: Reader) -> Response:
     )
 
 
-for part in (bounds, studies, exports, event_stream):
+for part in (bounds, studies, exports, event_stream, webhooks):
     router.include_router(part.router)

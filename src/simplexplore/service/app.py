@@ -20,12 +20,16 @@ from .metrics import Metrics
 from .middleware import RequestMiddleware
 from .open_studies import OpenStudies
 from .tokens import TokenCache
+from .webhooks import Messenger
 from .worker_processes import WorkerProcesses
 from .worker_threads import WorkerThreads
 
 
-def make_app(store: str | os.PathLike[str] | Store) -> FastAPI:
-    """An ASGI application over a store, for `simplexplore serve` or any other server."""
+def make_app(store: str | os.PathLike[str] | Store, *, webhooks_anywhere: bool = False) -> FastAPI:
+    """An ASGI application over a store, for `simplexplore serve` or any other server.
+
+    Webhooks reach the internet only, not the server's own network, unless they may go anywhere.
+    """
     opened = store if isinstance(store, Store) else Store(store)
 
     @asynccontextmanager
@@ -34,8 +38,10 @@ def make_app(store: str | os.PathLike[str] | Store) -> FastAPI:
         app.state.processes = WorkerProcesses()
         app.state.processes.warm_up()
         app.state.studies = OpenStudies(opened, app.state.threads, app.state.processes)
+        messenger = Messenger(opened, private=webhooks_anywhere)
         yield
         app.state.studies.closing.set()
+        await messenger.close()
         app.state.threads.close()
         app.state.processes.close()
         opened.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -11,7 +12,7 @@ from simplexplore.bound.bound import lower_bound
 from simplexplore.problem.problem import Problem
 from simplexplore.report.bound_json import bound_to_dict
 from simplexplore.report.bound_text import expectation, headline, notes, title
-from simplexplore.study.records import About
+from simplexplore.study.records import About, CheckedFile
 from simplexplore.study.status import Status
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
@@ -107,6 +108,7 @@ def described(study: Study) -> dict[str, Any]:
     """What a study is, and its answer if it has one."""
     return study.about | {
         "head": study.head,
+        "state": study.state,
         "answer": study.answer,
         "answer_in_words": study.answer_in_words,
     }
@@ -116,6 +118,19 @@ def extended(study: Study, delta: float, key: str | None) -> dict[str, Any]:
     """Go on with a smaller delta; the answer, if the evidence is enough for it."""
     study.extend(delta, key=key)
     return {"delta": delta, "answer": study.answer}
+
+
+def problem(study: Study) -> str:
+    """The problem file of a study."""
+    return study.problem.to_text()
+
+
+def imported(study: Study, text: str, check: bool, key: str | None) -> CheckedFile:
+    """Tell the rewards of a CSV file, or say what that would do."""
+    found = study.check_csv(io.StringIO(text))
+    if not check and not found["faults"]:
+        study.import_csv(io.StringIO(text), key=key)
+    return found
 
 
 def on_study(where: Where, name: str, work: Callable[[Study], Result]) -> Result:

@@ -85,7 +85,7 @@ def _short(sample: Sample) -> Sample:
 
 def _of_studies(totals: Totals, studies: Sequence[Mapping[str, Any]]) -> Iterator[Metric]:
     total = GaugeMetricFamily("simplexplore_studies", "Studies in the store.", labels=["state"])
-    for state in ("running", "stopped"):
+    for state in ("running", "stopped", "paused", "archived"):
         total.add_metric([state], totals[state])
     yield total
     for kind, name, field, words in (

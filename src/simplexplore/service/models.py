@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from simplexplore import defaults
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.settings import DEFAULT_EXPIRY
+from simplexplore.study.webhooks import DEFAULT_STALL
 
 # Longer problem files than this are not written by hand, and not typed into a form.
 MAX_PROBLEM = 2**20
@@ -48,7 +49,7 @@ class NewStudy(_Request):
     tracking: str | None = Field(None, max_length=100)
     seed: int = Field(0, ge=0, lt=2**63, strict=True)
     expire_after: Number | None = Field(
-        DEFAULT_EXPIRY, description="Seconds until a pull is given up; null for never."
+        DEFAULT_EXPIRY, description="Seconds until a pull expires; null for never."
     )
 
 
@@ -87,6 +88,55 @@ class Note(_Request):
     """A remark for the journal."""
 
     text: Text = Field(min_length=1, max_length=10_000)
+
+
+class Void(_Request):
+    """A reward to strike out."""
+
+    pull: str | None = Field(None, max_length=100, description="Whose reward it is.")
+    event: int | None = Field(None, strict=True, description="Instead: its number in the journal.")
+    reason: Text = Field(min_length=1, max_length=10_000)
+
+
+class Tags(_Request):
+    """All tags of a study."""
+
+    tags: list[Annotated[Text, Field(max_length=100)]] = Field(max_length=100)
+
+
+class Import(_Request):
+    """A CSV file: all its rewards are taken in, or none."""
+
+    csv: Text = Field(description="Columns reward, and pull or arm, and key if there are keys.")
+    check: bool = Field(False, description="Only say what importing it would do.")
+
+
+class Imported(BaseModel):
+    """Rows of a CSV file with what became of them, or would, and what is wrong with others."""
+
+    rows: list[dict[str, Any]]
+    faults: list[dict[str, Any]]
+
+
+class NewWebhook(_Request):
+    """Where to say that a study stops or stalls."""
+
+    url: Text = Field(max_length=2000, description="Empty for nowhere.")
+    stall_after: Annotated[Number, Field(ge=1, le=1e9)] = Field(
+        DEFAULT_STALL, description="Seconds without a reward while pulls are pending."
+    )
+
+
+class WebhookSet(BaseModel):
+    """Where it is said, and why that could not be done the last time."""
+
+    url: str
+    stall_after: float
+    trouble: str | None
+
+
+class Nothing(_Request):
+    """An empty object."""
 
 
 class Extension(_Request):

@@ -63,10 +63,15 @@ class OpenStudies:
             return await self._apart(token, name, work, writing=False)
         return await self._threads.run(token, lambda: work(study))
 
-    async def write(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
-        """Do something that may change a study, by a function that can be pickled."""
+    async def write(
+        self, token: str, name: str, work: Callable[[Study], Result], *, heavy: bool = False
+    ) -> Result:
+        """Do something that may change a study, by a function that can be pickled.
+
+        What is `heavy` takes long whatever the study.
+        """
         study = await self._study(token, (name, False))
-        if not _is_large(study):
+        if not heavy and not _is_large(study):
             return await self._threads.run(token, lambda: work(study))
         if len(self._writing) > _MOST_OPEN:
             self._writing = {k: queue for k, queue in self._writing.items() if not queue.is_empty}

@@ -34,7 +34,14 @@ _SWITCH_INTERVAL = 0.0005
 _GRACE = 20
 
 
-def serve(url: str, host: str, port: int, announce: Callable[[str], None]) -> None:
+def serve(
+    url: str,
+    host: str,
+    port: int,
+    announce: Callable[[str], None],
+    *,
+    webhooks_anywhere: bool = False,
+) -> None:
     """Serve a store until a signal ends it; `announce` gets the address once it is open."""
     store = Store(url)
     if not is_loopback(host) and TokenCache(store).is_open():
@@ -45,7 +52,7 @@ def serve(url: str, host: str, port: int, announce: Callable[[str], None]) -> No
     listener = _listen(host, port)
     sys.setswitchinterval(_SWITCH_INTERVAL)
     log_to_stderr()
-    app = make_app(store)
+    app = make_app(store, webhooks_anywhere=webhooks_anywhere)
     config = uvicorn.Config(
         app,
         http=_Protocol,

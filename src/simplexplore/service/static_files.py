@@ -57,6 +57,7 @@ _files = _StaticFiles()
 
 @router.get("/")
 @router.get("/new")
+@router.get("/compare")
 async def page(request: Request) -> Response:
     """The page; its script shows what the address names."""
     return _files.answer("index.html", request)

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from simplexplore.errors import TooLargeError
 from simplexplore.protocol import MAX_BATCH
-from simplexplore.study.pulls import Reward
+from simplexplore.study.pulls import Reward, named
 from simplexplore.study.registry import is_taken, summaries
 from simplexplore.study.study import Study
 
@@ -37,6 +37,7 @@ async def list_studies(
             description="'next' of the page before.",
         ),
     ] = None,
+    archived: Annotated[bool, Query(description="Whether archived ones are listed too.")] = False,
 ) -> Response:
     """List studies with their progress, the latest change first.
 
@@ -49,7 +50,9 @@ async def list_studies(
         place = (float(changed), name)
     # One more than wanted says whether there are more.
     more = None if limit is None else limit + 1
-    found = await threads.run(token.id, lambda: summaries(studies.store, more, place))
+    found = await threads.run(
+        token.id, lambda: summaries(studies.store, more, place, archived=archived)
+    )
     page: dict[str, Any] = {"studies": found[:limit]}
     if limit is not None and limit < len(found):
         page["next"] = "{changed!r}:{name}".format(**found[limit - 1])
@@ -91,6 +94,13 @@ async def ask(studies: Studies, name: Name, body: models.Ask, token: Runner, key
     return JsonResponse({"pulls": [vars(pull) for pull in pulls]})
 
 
+@router.get("/{name}/pulls", response_model=models.Pulls)
+async def pending(studies: Studies, name: Name, token: Reader) -> Response:
+    """Pulls that were given out and have neither a reward nor expired, oldest first."""
+    pulls = await studies.read(token.id, name, Study.pending)
+    return JsonResponse({"pulls": [vars(pull) for pull in pulls]})
+
+
 @router.post("/{name}/rewards", response_model=models.Told)
 async def tell(
     studies: Studies, name: Name, body: models.Tell, token: Runner, key: Key
@@ -100,16 +110,9 @@ async def tell(
     A pull is its own key. Rewards of pulls made elsewhere are named after the request's key,
     unless they have keys of their own. What is known already comes back as repeated.
     """
-    rewards = [
-        Reward(one.reward, one.pull, one.arm, one.key or _key_of(one, key, i))
-        for i, one in enumerate(body.rewards)
-    ]
+    rewards = named([Reward(one.reward, one.pull, one.arm, one.key) for one in body.rewards], key)
     told = await studies.write(token.id, name, partial(Study.tell_many, rewards=rewards))
     return JsonResponse({"rewards": [vars(one) for one in told]})
-
-
-def _key_of(reward: models.RewardToTell, key: str | None, number: int) -> str | None:
-    return f"{key}#{number}" if key is not None and reward.arm is not None else None
 
 
 @router.get("/{name}/status")
@@ -155,6 +158,63 @@ async def extend(
     """Go on with a smaller delta: more confidence, more samples."""
     work = partial(heavy_work.extended, delta=body.delta, key=key)
     return JsonResponse(await studies.write(token.id, name, work))
+
+
+@router.post("/{name}/voids")
+async def void(
+    studies: Studies, name: Name, body: models.Void, token: Runner, key: Key
+) -> Response:
+    """Strike a reward out: the study goes on as if it had never been told."""
+    work = partial(Study.void, **body.model_dump(), key=key)
+    # It adds the whole journal up anew.
+    return JsonResponse(await studies.write(token.id, name, work, heavy=True))
+
+
+@router.post("/{name}/imports", response_model=models.Imported)
+async def import_csv(
+    studies: Studies, name: Name, body: models.Import, token: Runner, key: Key
+) -> Response:
+    """Tell all rewards of a CSV file, or none if a row is wrong."""
+    work = partial(heavy_work.imported, text=body.csv, check=body.check, key=key)
+    return JsonResponse(await studies.write(token.id, name, work, heavy=True))
+
+
+@router.post("/{name}/pause", status_code=204, response_class=Response)
+async def pause(studies: Studies, name: Name, _body: models.Nothing, token: Runner) -> Response:
+    """Give out no more pulls until the study is resumed; rewards are still taken in."""
+    await studies.write(token.id, name, Study.pause)
+    return Response(status_code=204)
+
+
+@router.post("/{name}/resume", status_code=204, response_class=Response)
+async def resume(studies: Studies, name: Name, _body: models.Nothing, token: Runner) -> Response:
+    """Let a study go on that was paused or archived."""
+    await studies.write(token.id, name, Study.resume)
+    return Response(status_code=204)
+
+
+@router.post("/{name}/archive", status_code=204, response_class=Response)
+async def archive(studies: Studies, name: Name, _body: models.Nothing, token: Admin) -> Response:
+    """Put a study aside: lists leave it out, and it takes nothing in until it is resumed."""
+    await studies.write(token.id, name, Study.archive)
+    return Response(status_code=204)
+
+
+@router.post("/{name}/tags", status_code=204, response_class=Response)
+async def tag(studies: Studies, name: Name, body: models.Tags, token: Runner) -> Response:
+    """Give a study these tags and no others."""
+    await studies.write(token.id, name, partial(_tagged, tags=body.tags))
+    return Response(status_code=204)
+
+
+def _tagged(study: Study, tags: list[str]) -> None:
+    study.tag(*tags)
+
+
+@router.get("/{name}/problem", response_class=PlainTextResponse)
+async def problem(studies: Studies, name: Name, token: Reader) -> Response:
+    """The problem file (TOML)."""
+    return PlainTextResponse(await studies.read(token.id, name, heavy_work.problem))
 
 
 @router.post("/{name}/verification", response_model=models.Verified)

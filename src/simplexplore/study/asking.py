@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from simplexplore.errors import ConflictError, StoppedError, TooLargeError
+from simplexplore.errors import ConflictError, PausedError, StoppedError, TooLargeError
 from simplexplore.problem.checks import whole_number
 
 from .events import Event
 from .pulls import Pull, Pulls, check_key
 from .replica import Replica
-from .state import overdue
+from .state import State, overdue
 from .transaction import Transaction
 
 # Pulls or rewards in one request: a request is one transaction.
@@ -29,12 +29,14 @@ def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls
                 raise ConflictError(f"the key {key!r} was used for another request.")
             return [_pull(event, replica) for event in earlier]
         state = transaction.state
-        if state.answer is not None:
+        if state.answer is not None and not state.is_archived:
             raise StoppedError(
                 f"study {replica.ids.study!r} has stopped and gives no more pulls. "
                 f"{state.answer_in_words} To go on with more confidence, extend it to a smaller "
                 "delta."
             )
+        if state.is_paused or state.is_archived:
+            raise paused(replica.ids.study, state, "gives no pulls")
         now = replica.store.clock()
         expired = overdue(state.pending, now, expire_after)
         proposed = [
@@ -47,6 +49,12 @@ def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls
 
     # Asked again after a lost connection, pulls that nobody makes expire.
     return replica.transact(work, idempotent=True, events=n)
+
+
+def paused(study: str, state: State, what: str) -> PausedError:
+    """What to say of a study that does not do something for now."""
+    how = "archived" if state.is_archived else "paused"
+    return PausedError(f"study {study!r} is {how} and {what}. 'resume' lets it go on.")
 
 
 def _pull(event: Event, replica: Replica) -> Pull:

@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 # A pull is asked for; its reward arrives in time, or after it had expired; it expires; a pull
-# was made elsewhere; delta gets smaller; the evidence was enough; a remark.
-KINDS = ("asked", "told", "late", "expired", "elsewhere", "extended", "stopped", "noted")
+# was made elsewhere; delta gets smaller; the evidence was enough; a remark; a reward is struck
+# out; no more pulls are given out for a while; the study is put aside; it goes on; its tags.
+KINDS = (
+    *("asked", "told", "late", "expired", "elsewhere", "extended", "stopped", "noted"),
+    *("voided", "paused", "archived", "resumed", "tagged"),
+)
 REWARDED = ("told", "late", "elsewhere")
 
 _OF_PULLS = ("asked", "told", "late", "expired")
@@ -27,7 +31,12 @@ _DATA: dict[str, dict[str, type]] = {
         "statistic": float,
         "threshold": float,
     },
+    # The number of the event that had the reward, and why.
+    "voided": {"voids": int, "reason": str},
+    "tagged": {"tags": list},
 }
+# Of a reward that takes the place of one that was struck out: the number of that event.
+_REPLACING = {"replaces": int}
 
 
 class Event(NamedTuple):
@@ -35,7 +44,8 @@ class Event(NamedTuple):
 
     ``seq`` counts from 1 without gaps; ``at`` is what the clock said, in seconds since 1970,
     and decides nothing; ``arm`` is a number; ``data`` holds what only one kind of event has:
-    the answer of "stopped", delta and the one before it of "extended", the text of "noted";
+    the answer of "stopped", delta and the one before it of "extended", the text of "noted", and
+    of "voided" what follows from it for the decision, see decision.py;
     ``checksum`` is that of the journal up to this event, see checksums.py.
     """
 
@@ -97,18 +107,29 @@ def check_event(event: Event, arms: int) -> None:
     if not isinstance(event.key, str | None):
         raise EventError(event.seq, f"has the key {event.key!r}, which is no text")
     if kind in _DATA:
-        _check_data(event, arms)
+        _check_data(event, _DATA[kind], arms)
+    elif kind in ("told", "late") and event.data is not None:
+        _check_data(event, _REPLACING, arms)
     elif event.data is not None:
         raise EventError(event.seq, f"({kind}) has data: {event.data!r}")
 
 
-def _check_data(event: Event, arms: int) -> None:
+def _check_data(event: Event, wanted: Mapping[str, type], arms: int) -> None:
     data = event.data if isinstance(event.data, Mapping) else {}
-    for name, kind in _DATA[event.kind].items():
+    for name, kind in wanted.items():
         value = data.get(name)
         # Evidence may be infinite, and JSON makes whole numbers of some.
         if type(value) is not kind and not (kind is float and type(value) is int):
             raise EventError(event.seq, f"({event.kind}) says {name} = {value!r}")
+    decision = data.get("decision")
+    if event.kind == "voided" and decision is not None:
+        answer = decision.get("answer") if isinstance(decision, Mapping) else None
+        if answer is None or type(decision.get("after")) is not int:
+            raise EventError(event.seq, f"(voided) says decision = {decision!r}")
+        stopped = event._replace(kind="stopped", data=answer)
+        _check_data(stopped, _DATA["stopped"], arms)
+    if not all(isinstance(tag, str) for tag in data.get("tags", ())):
+        raise EventError(event.seq, f"has the tags {data['tags']!r}")
     policy = data.get("policy", [0.0] * arms)
     if len(policy) != arms or not all(map(_is_number, policy)):
         raise EventError(event.seq, f"has the policy {policy!r} for {arms} arms")

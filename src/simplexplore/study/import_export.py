@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from simplexplore.errors import Place, SettingError
+from simplexplore.errors import Place, SettingError, SimplexploreError
 from simplexplore.files import written_aside
 
 from .pulls import Reward, place_in_words
 from .records import About, Answer, EventRecord
+
+# A file's path, or a text that is open.
+CsvSource = str | os.PathLike[str] | io.TextIOBase
 
 COLUMNS = ("pull", "arm", "reward", "outcome", "asked", "told", "key")
 
@@ -28,29 +32,49 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠]")
 _CHUNK = 50_000
 
 
-def read_rewards(path: str | os.PathLike[str]) -> tuple[list[Reward], list[Place]]:
+def read_rewards(
+    source: CsvSource, faults: list[SimplexploreError] | None = None
+) -> tuple[list[Reward], list[Place]]:
     """Rewards in a CSV file, and the place of each.
 
     The first line names the columns: ``reward``, and ``pull`` (an id that `ask` gave) or
-    ``arm`` (for pulls made elsewhere); ``key`` is optional.
+    ``arm`` (for pulls made elsewhere); ``key`` is optional. Values are separated by commas or,
+    as spreadsheets write them where the comma is the decimal mark, by semicolons. With `faults`
+    all rows that are wrong are listed there and left out; without, the first one is raised.
     """
-    file = str(path)
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise SettingError(f"{file}: cannot read it: {reason}.", place=Place(file)) from None
-    reader = csv.reader(text.splitlines(), strict=True)
+    file, text = text_of(source)
+    lines = text.splitlines()
+    # Names of columns hold neither.
+    mark = ";" if lines and ";" in lines[0] else ","
+    reader = csv.reader(lines, strict=True, delimiter=mark)
     rewards, places = [], []
     try:
         columns = _columns([name.strip() for name in next(reader, [])], Place(file, 1))
         for row in reader:
             if row:
-                places.append(Place(file, reader.line_num))
-                rewards.append(_row(row, columns, places[-1]))
+                place = Place(file, reader.line_num)
+                try:
+                    rewards.append(_row(row, columns, place, mark))
+                    places.append(place)
+                except SettingError as error:
+                    if faults is None:
+                        raise
+                    faults.append(error)
     except csv.Error as error:
         raise _wrong(Place(file, reader.line_num), f"{error}.") from None
     return rewards, places
+
+
+def text_of(source: CsvSource) -> tuple[str | None, str]:
+    """What a file is called, and what is in it; a text that is open has no name."""
+    if isinstance(source, io.TextIOBase):
+        return None, source.read().removeprefix("\ufeff")
+    file = str(source)
+    try:
+        return file, Path(source).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise SettingError(f"{file}: cannot read it: {reason}.", place=Place(file)) from None
 
 
 def _wrong(place: Place, what: str) -> SettingError:
@@ -71,13 +95,14 @@ def _columns(names: list[str], place: Place) -> dict[str, int]:
     return {name: i for i, name in enumerate(names)}
 
 
-def _row(row: list[str], columns: Mapping[str, int], place: Place) -> Reward:
+def _row(row: list[str], columns: Mapping[str, int], place: Place, mark: str) -> Reward:
     if len(row) != len(columns):
         raise _wrong(place, f"{len(row)} values for {len(columns)} columns. Nothing was recorded.")
     values = {name: _from_cell(row[i]).strip() or None for name, i in columns.items()}
     text = values["reward"]
     try:
-        reward = float(text or "")
+        # Between semicolons, a comma is the decimal mark.
+        reward = float((text or "").replace(",", ".") if mark == ";" else text or "")
     except ValueError:
         raise _wrong(
             replace(place, field="reward"),
@@ -103,12 +128,16 @@ class ExportedStudy(About):
 
 
 def write_study(
-    path: str | os.PathLike[str], about: ExportedStudy, events: Iterable[EventRecord]
+    path: str | os.PathLike[str],
+    about: ExportedStudy,
+    events: Iterable[EventRecord],
+    voided: Collection[int] = (),
 ) -> int:
     """Write all pulls with their rewards; the file's ending says how. Returns their number.
 
     ``.csv`` and ``.parquet`` hold one row per pull, ``.json`` also what the study is, and its
-    notes.
+    notes. Rewards of events that were struck out (`voided`) are left out as if they had never
+    been told; the JSON file names them.
     """
     path = Path(path)
     ending = path.suffix.lower()
@@ -119,8 +148,9 @@ def write_study(
     try:
         with written_aside(path) as place:
             if ending == ".json":
-                return _write_json(place, about, events)
-            return (_write_csv if ending == ".csv" else _write_parquet)(place, events)
+                return _write_json(place, about, events, voided)
+            write = _write_csv if ending == ".csv" else _write_parquet
+            return write(place, (event for event in events if event["seq"] not in voided))
     except OSError as error:
         raise SettingError(f"{path}: cannot write it: {error.strerror or error}.") from None
 
@@ -168,14 +198,27 @@ def _write_csv(path: Path, events: Iterable[EventRecord]) -> int:
     return total
 
 
-def _write_json(path: Path, about: ExportedStudy, events: Iterable[EventRecord]) -> int:
+def _write_json(
+    path: Path, about: ExportedStudy, events: Iterable[EventRecord], voided: Collection[int]
+) -> int:
     total = 0
     notes: list[dict[str, Any]] = []
+    struck_out: dict[int, dict[str, Any]] = {}
 
     def noted() -> Iterator[EventRecord]:
         for event in events:
             if event["event"] == "noted":
                 notes.append({"at": event["at"], "text": event["text"]})
+            elif event["event"] == "voided":
+                struck_out[event["voids"]] |= {"reason": event["reason"], "voided": event["at"]}
+            if event["seq"] in voided:
+                struck_out[event["seq"]] = {
+                    "event": event["seq"],
+                    "arm": event["arm"],
+                    "reward": event["reward"],
+                    "told": event["at"],
+                }
+                continue
             yield event
 
     with path.open("w", encoding="utf-8") as file:
@@ -184,7 +227,8 @@ def _write_json(path: Path, about: ExportedStudy, events: Iterable[EventRecord])
             file.write(",\n" if total else "\n")
             file.write(json.dumps(pull))
             total += 1
-        file.write(f'],\n"notes": {json.dumps(notes)}}}\n')
+        more = f',\n"voided": {json.dumps([*struck_out.values()])}' if struck_out else ""
+        file.write(f'],\n"notes": {json.dumps(notes)}{more}}}\n')
     return total
 
 

@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection, Row
 from simplexplore.errors import StoreError, UnknownStudyError
 
 from .checksums import link
+from .decision import Corrections
 from .events import Event, EventError, check_event
 from .records import HistoryPoint
 from .store import CHUNK, Head, Store
@@ -139,6 +140,12 @@ class Journal:
     def under_keys(self, connection: Connection, keys: Sequence[str]) -> list[Event]:
         """Events recorded under given keys."""
         return self._checked(connection, self._store.keys(connection, self.study, keys))
+
+    def corrections(self, connection: Connection, head: int) -> Corrections:
+        """Rewards that were struck out up to an event."""
+        found = self._store.voids(connection, self.study, head)
+        with self.explained():
+            return Corrections.of(self._checked(connection, found))
 
     def points(self, connection: Connection, after: int) -> list[HistoryPoint]:
         """The history after a given event."""

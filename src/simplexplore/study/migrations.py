@@ -139,6 +139,28 @@ _VERSION_3_FILLED = """
         WHERE pull IS NOT NULL
 """
 
+# A pull has one more reward for each that was struck out; which one it replaces is in its data.
+_VERSION_4 = """
+    ALTER TABLE studies ADD COLUMN tags TEXT;
+    ALTER TABLE history ADD COLUMN counts TEXT;
+    DROP INDEX events_by_pull;
+    CREATE UNIQUE INDEX events_by_pull
+        ON events (
+            study, pull, (CASE WHEN kind = 'late' THEN 'told' ELSE kind END), (COALESCE(data, ''))
+        )
+        WHERE pull IS NOT NULL;
+    CREATE INDEX events_voided ON events (study, seq) WHERE kind = 'voided';
+    CREATE TABLE webhooks (
+        study INTEGER NOT NULL,
+        url TEXT NOT NULL,
+        stall_after {double} NOT NULL,
+        said TEXT,
+        trouble TEXT,
+        PRIMARY KEY (study),
+        FOREIGN KEY (study) REFERENCES studies (id)
+    )
+"""
+
 # Events that are in memory at a time.
 _CHUNK = 10_000
 
@@ -193,6 +215,10 @@ def _to_version_3(connection: Connection) -> None:
     _execute(connection, _VERSION_3_FILLED)
 
 
+def _to_version_4(connection: Connection) -> None:
+    _execute(connection, _VERSION_4)
+
+
 def _link_events(connection: Connection, study: int) -> int | None:
     """Copy a journal as it is, with checksums; returns the last, if there is one."""
     columns = 'kind, pull, arm, reward, "key", data, at, seq'
@@ -222,7 +248,12 @@ def _link_events(connection: Connection, study: int) -> int | None:
 
 
 # Step k brings a store from version k to version k + 1.
-MIGRATIONS: list[Callable[[Connection], None]] = [_to_version_1, _to_version_2, _to_version_3]
+MIGRATIONS: list[Callable[[Connection], None]] = [
+    _to_version_1,
+    _to_version_2,
+    _to_version_3,
+    _to_version_4,
+]
 
 
 def version_of(connection: Connection) -> int | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from simplexplore.errors import Place, PullError, SettingError
 
@@ -99,6 +100,16 @@ def as_reward(item: Reward | tuple[str | Pull, float]) -> Reward:
     return Reward(reward, pull.id if isinstance(pull, Pull) else pull)
 
 
+def named(rewards: Sequence[Reward], key: str | None) -> list[Reward]:
+    """Rewards with keys after that of their request; a pull is its own key."""
+    if key is None:
+        return [*rewards]
+    return [
+        replace(one, key=f"{key}#{i}") if one.arm is not None and one.key is None else one
+        for i, one in enumerate(rewards)
+    ]
+
+
 def check_key(key: object) -> None:
     """Raise `SettingError` unless this can name a request or a reward; None names nothing."""
     if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200):
@@ -113,6 +124,6 @@ def place_in_words(place: Place) -> str:
     >>> place_in_words(Place(file="week 3.csv", line=7)), place_in_words(Place(row=2))
     ('week 3.csv, line 7', 'reward 3')
     """
-    if place.file is not None:
-        return f"{place.file}, line {place.line}"
+    if place.line is not None:
+        return f"line {place.line}" if place.file is None else f"{place.file}, line {place.line}"
     return f"reward {(place.row or 0) + 1}"

@@ -38,6 +38,7 @@ _PAGE = (
             events, (events.c.study == studies.c.id) & (events.c.seq == studies.c.head)
         )
     )
+    .where(sa.bindparam("archived", type_=sa.Boolean) | (studies.c.state != "archived"))
     .order_by(studies.c.changed.desc(), studies.c.name.desc())
     .limit(sa.bindparam("limit", type_=sa.BigInteger))
 )
@@ -47,8 +48,10 @@ NEXT_PAGE = _PAGE.where(
     < sa.tuple_(sa.bindparam("changed", type_=sa.Double), sa.bindparam("name", type_=sa.Text))
 )
 TOTALS = sa.select(
-    sa.func.count().filter(studies.c.state == "running").label("running"),
-    sa.func.count().filter(studies.c.state == "stopped").label("stopped"),
+    *[
+        sa.func.count().filter(studies.c.state == name).label(name)
+        for name in ("running", "stopped", "paused", "archived")
+    ],
     *[sa.func.sum(studies.c[name]).label(name) for name in ("asked", "rewards", "pending")],
 )
 _COLUMNS = [events.c[name] for name in Event._fields]
@@ -58,13 +61,26 @@ READ = (
     .order_by(events.c.seq)
     .limit(sa.bindparam("limit", type_=sa.BigInteger))
 )
-BY_PULL = sa.select(*_COLUMNS).where(
-    events.c.study == sa.bindparam("study"),
-    events.c.pull.in_(sa.bindparam("items", expanding=True)),
+BY_PULL = (
+    sa.select(*_COLUMNS)
+    .where(
+        events.c.study == sa.bindparam("study"),
+        events.c.pull.in_(sa.bindparam("items", expanding=True)),
+    )
+    .order_by(events.c.seq)
 )
 CHECKSUMS = sa.select(events.c.seq, events.c.checksum).where(
     events.c.study == sa.bindparam("study"),
     events.c.seq.in_(sa.bindparam("items", expanding=True)),
+)
+VOIDS = (
+    sa.select(*_COLUMNS)
+    .where(
+        events.c.study == sa.bindparam("study"),
+        events.c.kind == "voided",
+        events.c.seq <= sa.bindparam("head", type_=sa.BigInteger),
+    )
+    .order_by(events.c.seq)
 )
 BY_KEY = (
     sa.select(*_COLUMNS)
@@ -84,9 +100,13 @@ _HEADS = (
     "pending",
     "answer",
     "checksum",
+    "tags",
 )
 # Made once: working out which cached SQL a statement has takes longer than executing it.
-ADD_EVENTS = events.insert()
+ADD_EVENTS = (
+    f"""INSERT INTO events (study, {", ".join(f'"{name}"' for name in Event._fields)}) """
+    f"VALUES ({', '.join('?' * (1 + len(Event._fields)))})"
+)
 ADD_POINT = history.insert()
 # Progress changes with the history only.
 UPDATE = (

@@ -9,10 +9,12 @@ from typing import Literal, NotRequired, cast
 # before Python 3.12.
 from typing_extensions import TypedDict
 
-from .events import Event
-from .pulls import PullIds
+from simplexplore.errors import Place, SimplexploreError
 
-RunningOrStopped = Literal["running", "stopped"]
+from .events import Event
+from .pulls import PullIds, Reward, place_in_words
+
+StateName = Literal["running", "stopped", "paused", "archived"]
 
 
 class Answer(TypedDict):
@@ -46,7 +48,7 @@ class StudySummary(TypedDict):
     """How far a study is, as a list of studies shows it."""
 
     name: str
-    state: RunningOrStopped
+    state: StateName
     created: float
     changed: float
     sampler: str
@@ -58,6 +60,7 @@ class StudySummary(TypedDict):
     head: int
     progress: float | None
     answer: Answer | None
+    tags: NotRequired[list[str]]
     trouble: NotRequired[str]  # what is damaged; the rest may not be right then
 
 
@@ -70,6 +73,81 @@ class HistoryPoint(TypedDict):
     statistic: float
     threshold: float
     policy: list[float]
+    counts: NotRequired[list[int]]  # rewards by arm; of older points they are not known
+
+
+class Decision(TypedDict):
+    """When a study was decided, and on which evidence; later rewards do not change it."""
+
+    at: float
+    seq: int  # number of the event with which the evidence was enough
+    samples: int
+    statistic: float
+    threshold: float
+    delta: float
+    later: int  # rewards that came after it
+
+
+class CheckedRow(TypedDict):
+    """A row of a CSV file, and what would become of it."""
+
+    line: int | None
+    pull: str | None
+    arm: str | None
+    reward: float
+    key: str | None
+    outcome: str
+
+
+class Fault(TypedDict):
+    """What is wrong with a row."""
+
+    line: int | None
+    text: str
+
+
+class CheckedFile(TypedDict):
+    """What importing a CSV file would do: nothing, if there are faults."""
+
+    rows: list[CheckedRow]
+    faults: list[Fault]
+
+
+def checked_file(
+    rewards: Sequence[Reward],
+    places: Sequence[Place],
+    outcomes: Sequence[str | None],
+    errors: Sequence[SimplexploreError],
+) -> CheckedFile:
+    """Rows that are right, and what is wrong with the others in the order of the file."""
+    faults: list[Fault] = []
+    for error in errors:
+        place = error.place or Place()
+        text = str(error).removesuffix(" Nothing was recorded.")
+        faults.append({"line": place.line, "text": text.removeprefix(f"{place_in_words(place)}: ")})
+    return {
+        "rows": [
+            {
+                "line": place.line,
+                "pull": one.pull,
+                "arm": one.arm,
+                "reward": float(one.reward),
+                "key": one.key,
+                "outcome": outcome,
+            }
+            for one, place, outcome in zip(rewards, places, outcomes, strict=True)
+            if outcome is not None
+        ],
+        "faults": sorted(faults, key=lambda fault: fault["line"] or 0),
+    }
+
+
+class VoidDecision(TypedDict):
+    """What was decided without a reward that was struck out."""
+
+    after: int
+    at: float
+    answer: Answer
 
 
 class EventRecord(TypedDict):
@@ -83,8 +161,14 @@ class EventRecord(TypedDict):
     arm: NotRequired[str]
     reward: NotRequired[float]
     key: NotRequired[str]
-    # Of a note; of an extension; of an answer.
+    # Of a note; of tags; of a reward that was struck out (the number of its event, and what is
+    # decided without it), and of the one in its place; of an extension; of an answer.
     text: NotRequired[str]
+    tags: NotRequired[list[str]]
+    voids: NotRequired[int]
+    reason: NotRequired[str]
+    decision: NotRequired[VoidDecision | None]
+    replaces: NotRequired[int]
     delta: NotRequired[float]
     before: NotRequired[float]
     policy: NotRequired[list[float]]

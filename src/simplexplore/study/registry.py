@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy.engine import Row
 
@@ -14,7 +14,7 @@ from simplexplore.problem.problem import Problem
 
 from .checksums import of_study
 from .events import from_json
-from .records import StudySummary
+from .records import StateName, StudySummary
 from .settings import Settings
 from .store import Store
 
@@ -61,13 +61,17 @@ def find(store: Store, name: str) -> Row[Any]:
 
 
 def summaries(
-    store: Store, limit: int | None = None, after: tuple[float, str] | None = None
+    store: Store,
+    limit: int | None = None,
+    after: tuple[float, str] | None = None,
+    *,
+    archived: bool = False,
 ) -> list[StudySummary]:
     """How far studies are, the latest change first; see `Store.page`.
 
     One that is damaged does not hide the others.
     """
-    return [_summary(row) for row in store.page(limit, after)]
+    return [_summary(row) for row in store.page(limit, after, archived=archived)]
 
 
 def trouble_of(row: Mapping[str, Any]) -> str | None:
@@ -82,7 +86,7 @@ def trouble_of(row: Mapping[str, Any]) -> str | None:
     for name in ("head", "asked", "rewards", "pending"):
         if type(row[name]) is not int or row[name] < 0:
             return f"its row says {name} = {row[name]!r}"
-    if row["state"] not in ("running", "stopped"):
+    if row["state"] not in get_args(StateName):
         return f"its row says state = {row['state']!r}"
     for name in ("created", "changed", "delta"):
         if type(row[name]) is not float or not abs(row[name]) < _LATEST:
@@ -108,7 +112,7 @@ def _summary(row: Mapping[str, Any]) -> StudySummary:
     settings = settings if isinstance(settings, dict) else {}
     summary: StudySummary = {
         "name": row["name"],
-        "state": "stopped" if row["state"] == "stopped" else "running",
+        "state": row["state"] if row["state"] in get_args(StateName) else "running",
         "created": _number(row["created"]),
         "changed": _number(row["changed"]),
         "sampler": str(settings.get("sampler", "")),
@@ -121,6 +125,9 @@ def _summary(row: Mapping[str, Any]) -> StudySummary:
         "progress": row["progress"],
         "answer": _answer(row),
     }
+    tags = from_json(row["tags"])
+    if isinstance(tags, list):
+        summary["tags"] = [str(tag) for tag in tags]
     if trouble is not None:
         summary["trouble"] = f"damaged: {trouble}. Put back a copy of the store."
     return summary

@@ -19,6 +19,7 @@ from sqlalchemy.engine import Connection, Row
 from simplexplore.errors import StoreError
 from simplexplore.exploration.plan import Plan
 
+from .decision import CorrectedError, Corrections
 from .events import Event
 from .forks import FORKS
 from .journal import AnotherPast, Journal
@@ -109,16 +110,16 @@ class Replica:
         `StoreError` says which event was damaged, if one was.
         """
         with self.latest() as state:
-            replayed = self._beginning()
             with self.store.reading() as connection, self._journal.explained():
+                replayed = self._beginning(self._journal.corrections(connection, state.seq))
                 for events in self._journal.chunks(connection, 0, state.seq):
                     replayed.replay(events)
             return state.same_as(replayed)
 
     # ------------------------------------------------------------------ catching up
 
-    def _beginning(self) -> State:
-        return State(self.plan, self.seed, self._journal.study)
+    def _beginning(self, corrections: Corrections) -> State:
+        return State(self.plan, self.seed, self._journal.study, corrections)
 
     def _caught_up(self, connection: Connection, head: Head, found: Sequence[Event] = ()) -> State:
         """The state after every event up to the head."""
@@ -131,7 +132,7 @@ class Replica:
             ):
                 raise AnotherPast
             self._catch_up(connection, state, head.seq, found)
-        except AnotherPast:
+        except (AnotherPast, CorrectedError):
             state = self._load(connection, head.seq)
             self._catch_up(connection, state, head.seq)
         if state.checksum != head.checksum:
@@ -145,10 +146,11 @@ class Replica:
         A snapshot is used only if it is of the journal that the store holds, of which the last
         events before it are checked here, and all of them by `verify`.
         """
-        fresh = self._beginning()
+        corrections = self._journal.corrections(connection, head)
+        fresh = self._beginning(corrections)
         data = self.store.snapshot(connection, self._journal.study, snapshot_code(fresh))
         state = None if data is None else State.from_snapshot(self.plan, data)
-        if state is None or not 0 < state.seq <= head:
+        if state is None or not 0 < state.seq <= head or state.corrections != corrections:
             return fresh
         first = max(0, state.seq - CHUNK)
         events = self._journal.read(connection, first, state.seq - first)
@@ -210,11 +212,12 @@ class Replica:
             head, found = self._journal.lock(connection, after)
             began = time.perf_counter()
             state = self._caught_up(connection, head, found)
-            transaction = Transaction(self.store, self._journal, connection, state)
+            transaction = Transaction(self.store, self._journal, connection, state, self._beginning)
             kept.append(transaction)
             result = work(transaction)
             self._longest = max(self._longest, time.perf_counter() - began)
             transaction.write(connection)
+            self._state = transaction.state
             attempt.is_committing = True
         return result
 
@@ -230,7 +233,7 @@ class Replica:
         with self.latest() as state:
             seen = state.seq, state.checksum
         with self._forgetting() as kept:
-            transaction = Transaction(self.store, self._journal, None, state)
+            transaction = Transaction(self.store, self._journal, None, state, self._beginning)
             kept.append(transaction)
             result = work(transaction)
             if transaction.is_dirty:
@@ -239,6 +242,7 @@ class Replica:
                     if (head.seq, head.checksum) != seen:
                         raise _OvertakenError
                     transaction.write(connection)
+                    self._state = transaction.state
                     attempt.is_committing = True
         return result
 

@@ -26,7 +26,7 @@ studies = sa.Table(
     # What follows can be told from the journal.
     sa.Column("head", sa.BigInteger),  # number of the last event
     sa.Column("changed", sa.Double),
-    sa.Column("state", sa.Text),  # running, stopped
+    sa.Column("state", sa.Text),  # running, stopped, paused, archived
     sa.Column("delta", sa.Double),
     sa.Column("asked", sa.BigInteger),
     sa.Column("rewards", sa.BigInteger),
@@ -35,6 +35,7 @@ studies = sa.Table(
     sa.Column("progress", sa.Double),  # at the last point of the history
     sa.Column("fixed", sa.BigInteger),  # checksum of code, created, problem and settings
     sa.Column("checksum", sa.BigInteger),  # of the journal up to its head
+    sa.Column("tags", sa.Text),  # JSON
 )
 
 events = sa.Table(
@@ -62,6 +63,7 @@ history = sa.Table(
     sa.Column("statistic", sa.Double),
     sa.Column("threshold", sa.Double),
     sa.Column("policy", sa.Text),  # JSON
+    sa.Column("counts", sa.Text),  # JSON: rewards by arm; None in points of version 3
 )
 
 snapshots = sa.Table(
@@ -72,6 +74,18 @@ snapshots = sa.Table(
     sa.Column("seq", sa.BigInteger),
     sa.Column("data", sa.LargeBinary),
     sa.Column("checksum", sa.BigInteger),
+)
+
+# Where to say that a study stops or stalls. It is not in the journal: whoever may read a study
+# reads that, and an address may hold a secret.
+webhooks = sa.Table(
+    "webhooks",
+    METADATA,
+    sa.Column("study", sa.Integer),
+    sa.Column("url", sa.Text),
+    sa.Column("stall_after", sa.Double),  # seconds without a reward while pulls are pending
+    sa.Column("said", sa.Text),  # what was said last, so that a restart does not repeat it
+    sa.Column("trouble", sa.Text),  # why it could not be delivered
 )
 
 tokens = sa.Table(

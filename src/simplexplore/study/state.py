@@ -11,8 +11,7 @@ import io
 import json
 import math
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -24,8 +23,9 @@ from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, EXTENDED, LA
 from simplexplore.problem.spelling import policy_in_words
 
 from .checksums import link
+from .decision import CorrectedError, Corrections, Decision, equal_arrays
 from .events import KINDS, REWARDED, Event, EventError
-from .records import Answer, RunningOrStopped
+from .records import Answer, StateName
 
 # Events that change what is known or pending, as compiled code calls them.
 _CODES = {
@@ -36,6 +36,13 @@ _CODES = {
     "elsewhere": ELSEWHERE,
     "extended": EXTENDED,
 }
+
+
+# Events handed over at a time, so that one can say how far it is.
+_BATCH = 5_000
+
+# Before names of arrays in a snapshot: as they were at the decision.
+_KEPT = "decision/"
 
 
 class PendingPull(NamedTuple):
@@ -60,25 +67,45 @@ class State:
         Events by kind.
     pending : dict
         Pulls without a reward that have not expired, by number, oldest first.
-    answer : Answer or None
+    decision : Decision or None
         What the study found, once it has stopped; None again after an extension.
+    is_paused, is_archived : bool
+        Whether it gives out pulls; whether it takes anything in.
+    tags : list of str
+        By which lists sort it.
+    corrections : Corrections
+        Rewards that were struck out: they are left out here.
     checksum : int
         Of the journal up to the last event; before the first, the study's number.
     """
 
-    def __init__(self, plan: Plan, seed: int, checksum: int = 0) -> None:
+    def __init__(
+        self, plan: Plan, seed: int, checksum: int = 0, corrections: Corrections | None = None
+    ) -> None:
         self.engine = Engine(plan)
         self.engine.forget(streams(seed, range(1))[0])
         self.seq = 0
         self.totals = dict.fromkeys(KINDS, 0)
         self.pending: dict[int, PendingPull] = {}
-        self.answer: Answer | None = None
+        self.decision: Decision | None = None
+        self.is_paused = self.is_archived = False
+        self.tags: list[str] = []
+        self.corrections = corrections or Corrections()
         self.checksum = checksum
 
     @property
-    def name(self) -> RunningOrStopped:
+    def name(self) -> StateName:
         """Whether the study runs or has stopped, in a word."""
-        return "running" if self.answer is None else "stopped"
+        if self.is_archived:
+            return "archived"
+        if self.decision is not None:
+            return "stopped"
+        return "paused" if self.is_paused else "running"
+
+    @property
+    def answer(self) -> Answer | None:
+        """What the study found, once it has stopped."""
+        return None if self.decision is None else self.decision.answer
 
     @property
     def asked(self) -> int:
@@ -92,19 +119,44 @@ class State:
 
     # ------------------------------------------------------------------ taking events in
 
-    def replay(self, events: Sequence[Event]) -> None:
-        """Take in what was recorded; `EventError` if it cannot follow what was before."""
-        for batch in _split_at_extensions(events):
-            self._check(batch)
-            self._fold(batch)
-            for event in batch:
-                self._apply(event)
+    def replay(self, events: Sequence[Event], *, rejudge: bool = False) -> None:
+        """Take in what was recorded; `EventError` if it cannot follow what was before.
 
-    def decide(self, proposed: Sequence[Event], at: float) -> list[Event]:
+        With `rejudge` the evidence says when it was enough, not the journal.
+        """
+        for batch in self._batches(events):
+            self._check(batch)
+            left = batch
+            while left:
+                taken = self._fold(left, until_stopped=rejudge)
+                for event in taken:
+                    self._apply(event)
+                if self.engine.is_enough and self.decision is None:
+                    self._settle(taken[-1].seq, taken[-1].at, self._found_now())
+                left = left[len(taken) :]
+
+    def _batches(self, events: Sequence[Event]) -> Iterator[list[Event]]:
+        """Cut where thresholds change, and where a decision was taken: it keeps what was known."""
+        batch: list[Event] = []
+        for event in events:
+            is_cut = event.kind in ("extended", "stopped")
+            if is_cut and batch:
+                yield batch
+                batch = []
+            batch.append(event)
+            if is_cut or event.seq == self.corrections.after or len(batch) == _BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def decide(
+        self, proposed: Sequence[Event], at: float, progress: Callable[[int], None] | None = None
+    ) -> list[Event]:
         """Take in what happens now, and return it as it is to be recorded.
 
         Pulls that are asked for are given arms, and where the evidence is enough after an
-        event, that is an event of its own.
+        event, that is an event of its own. `progress` is told how many there are so far.
         """
         recorded: list[Event] = []
 
@@ -113,7 +165,7 @@ class State:
             recorded.append(event._replace(checksum=link(self.checksum, event)))
             self._apply(recorded[-1])
 
-        for batch in _split_at_extensions(proposed):
+        for batch in self._batches(proposed):
             left = batch
             while left:
                 taken = self._fold(left, until_stopped=True)
@@ -122,6 +174,8 @@ class State:
                 if self.engine.is_enough and self.answer is None:
                     record(Event("stopped", data=self._found_now()))
                 left = left[len(taken) :]
+            if progress is not None:
+                progress(len(recorded))
         return recorded
 
     def _check(self, events: list[Event]) -> None:
@@ -130,6 +184,12 @@ class State:
         changed: dict[int | None, int | None] = {}  # pulls and their arms, None if not pending
         for event in events:
             kind, pull = event.kind, event.pull
+            if kind == "voided" and _data(event)["voids"] not in self.corrections.voided:
+                raise CorrectedError
+            if event.seq in self.corrections.voided:
+                if kind not in REWARDED:
+                    raise EventError(event.seq, f"({kind}) has no reward, and was struck out")
+                continue
             if kind == "extended" and not 0 < _data(event)["delta"] < self.engine.plan.delta:
                 before = self.engine.plan.delta
                 raise EventError(event.seq, f"extends {before:g} to {_data(event)['delta']:g}")
@@ -159,14 +219,16 @@ class State:
         """Hand events to the engine; returns those taken in, with their arms."""
         if events[0].kind == "extended":
             self.engine.tighten(_data(events[0])["delta"])
-        kinds = np.array([_CODES.get(event.kind, -1) for event in events], dtype=np.int64)
+        voided = self.corrections.voided
+        codes = [-1 if e.seq in voided else _CODES.get(e.kind, -1) for e in events]
+        kinds = np.array(codes, dtype=np.int64)
         arms = np.array([-1 if e.arm is None else e.arm for e in events], dtype=np.int64)
         rewards = np.array([0.0 if e.reward is None else e.reward for e in events])
         # Compiled code does not look whether there is such an arm.
         if arms.max() >= self.engine.plan.problem.size or arms.min() < -1:
             raise EventError(events[0].seq, "or one just after it names an arm that is not there")
         # Rewards of pending pulls still come in after a stop, and change nothing about it.
-        watch = until_stopped and (self.answer is None or events[0].kind == "extended")
+        watch = until_stopped and (self.decision is None or events[0].kind == "extended")
         done = self.engine.fold(kinds, arms, rewards, until_stopped=watch)
         return [
             event._replace(arm=int(arm)) if event.kind == "asked" else event
@@ -176,6 +238,8 @@ class State:
     def _apply(self, event: Event) -> None:
         """Bring up to date what the engine does not know: totals, pending pulls, answer."""
         self.seq, self.checksum = event.seq, event.checksum
+        if event.seq in self.corrections.voided:
+            return
         self.totals[event.kind] += 1
         if event.kind == "asked":
             assert event.pull is not None
@@ -185,9 +249,31 @@ class State:
             assert event.pull is not None
             del self.pending[event.pull]
         elif event.kind == "stopped":
-            self.answer = cast(Answer, dict(_data(event)))
+            if event.seq > self.corrections.until:
+                self._settle(event.seq - 1, event.at, cast(Answer, dict(_data(event))))
         elif event.kind == "extended":
-            self.answer = None
+            self.decision = None
+        elif event.kind in ("paused", "archived", "resumed"):
+            self.is_paused = event.kind == "paused" or (self.is_paused and event.kind == "archived")
+            self.is_archived = event.kind == "archived"
+        elif event.kind == "tagged":
+            self.tags = list(_data(event)["tags"])
+        if event.seq == self.corrections.after:
+            found = self.corrections.decision
+            assert found is not None
+            self._settle(event.seq, found["at"], cast(Answer, dict(found["answer"])))
+
+    def _settle(self, after: int, at: float, answer: Answer) -> None:
+        self.decision = Decision(after, at, answer, self.engine.state())
+
+    @property
+    def deciding_engine(self) -> Engine:
+        """What was known at the decision; before it, what is known now."""
+        if self.decision is None or self.engine.pulls == self.decision.answer["rewards"]:
+            return self.engine
+        engine = self.engine.twin()
+        engine.restore(self.decision.arrays)
+        return engine
 
     def _found_now(self) -> Answer:
         """The answer, with the evidence for it."""
@@ -229,13 +315,21 @@ class State:
         books = {
             "seq": self.seq,
             "totals": self.totals,
-            "answer": self.answer,
+            "decision": None if self.decision is None else self.decision.to_data(),
             "delta": self.engine.plan.delta,
             "checksum": self.checksum,
+            "paused": self.is_paused,
+            "archived": self.is_archived,
+            "tags": self.tags,
+            "voided": sorted(self.corrections.voided),
+            "until": self.corrections.until,
+            "corrected": self.corrections.decision,
         }
         flights = [(number, pull.arm) for number, pull in self.pending.items()]
+        kept = {} if self.decision is None else self.decision.arrays
         arrays = {
             **self.engine.state(),
+            **{_KEPT + name: array for name, array in kept.items()},
             "books": np.frombuffer(json.dumps(books).encode(), dtype=np.uint8),
             "flights": np.array(flights, dtype=np.int64).reshape(-1, 2),
             "times": np.array([pull.at for pull in self.pending.values()], dtype=float),
@@ -255,41 +349,55 @@ class State:
             state = cls(plan, 0)
             if books["delta"] != plan.delta:
                 state.engine.tighten(books["delta"])
+            kept = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_KEPT)}
             state.engine.restore(arrays)
-            state.seq, state.totals = books["seq"], books["totals"]
-            state.answer, state.checksum = books["answer"], books["checksum"]
+            state.seq, state.totals = books["seq"], dict.fromkeys(KINDS, 0) | books["totals"]
+            state.checksum = books["checksum"]
+            state.is_paused, state.is_archived = books["paused"], books["archived"]
+            state.tags = books["tags"]
+            voided = frozenset(books["voided"])
+            state.corrections = Corrections(voided, books["until"], books["corrected"])
+            if books["decision"] is not None:
+                at_stop = {name.removeprefix(_KEPT): array for name, array in kept.items()}
+                state.decision = Decision(**books["decision"], arrays=at_stop)
             state.pending = {
                 int(number): PendingPull(int(arm), float(at))
                 for (number, arm), at in zip(flights, times, strict=True)
             }
-        except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile):
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            OSError,
+            EOFError,
+            RuntimeError,
+            zipfile.BadZipFile,
+        ):
             return None
         return state
 
     def same_as(self, other: State) -> bool:
         """Whether two states are equal to the last bit."""
-        mine, theirs = self.engine.state(), other.engine.state()
         return (
-            (self.seq, self.checksum, self.totals, self.pending, self.answer)
-            == (other.seq, other.checksum, other.totals, other.pending, other.answer)
+            self._books() == other._books()
             and self.engine.plan.delta == other.engine.plan.delta
-            and mine.keys() == theirs.keys()
-            and all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
+            and equal_arrays(self.engine.state(), other.engine.state())
+            and (
+                other.decision is None
+                if self.decision is None
+                else self.decision.same_as(other.decision)
+            )
         )
+
+    def _books(self) -> tuple[object, ...]:
+        """What the engine does not know, apart from the decision."""
+        flags = self.is_paused, self.is_archived, self.tags, self.corrections
+        return self.seq, self.checksum, self.totals, self.pending, flags
 
 
 def _data(event: Event) -> Mapping[str, Any]:
     assert event.data is not None
     return event.data
-
-
-def _split_at_extensions(events: Sequence[Event]) -> Iterator[list[Event]]:
-    """Cut before and after extensions: thresholds change there."""
-    for is_extension, group in groupby(events, lambda event: event.kind == "extended"):
-        if is_extension:
-            yield from ([event] for event in group)
-        else:
-            yield list(group)
 
 
 def overdue(pending: Mapping[int, PendingPull], now: float, expire_after: float) -> list[int]:

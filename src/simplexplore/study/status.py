@@ -23,7 +23,7 @@ from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.problem import EXPLORATION
 from simplexplore.problem.spelling import policy_in_words
 
-from .records import Answer, RunningOrStopped
+from .records import Answer, Decision, StateName
 from .state import State
 
 Array = npt.NDArray[np.float64]
@@ -50,6 +50,8 @@ class ArmStatus(TypedDict):
     mean: float | None
     low: float | None
     high: float | None
+    later: int  # rewards that came after the decision, and their mean
+    later_mean: float | None
 
 
 class EdgeStatus(TypedDict):
@@ -78,7 +80,7 @@ class StateStatus(TypedDict):
     Until every arm has a reward there is no policy, no evidence and no estimate: None.
     """
 
-    state: RunningOrStopped
+    state: StateName
     seq: int
     scenario: str
     sampler: str
@@ -110,6 +112,9 @@ class StateStatus(TypedDict):
     to_go: int | None
     to_go_range: list[int | None] | None  # four runs in five, about; None is no end
     answer: Answer | None
+    decision: Decision | None
+    voided: int
+    tags: list[str]
     answer_in_words: NotRequired[str]  # over HTTP
 
 
@@ -127,16 +132,16 @@ class Status(StateStatus):
 
 def status_of(state: State) -> StateStatus:
     """Everything that a state says."""
-    engine = state.engine
+    engine = state.deciding_engine
     plan, run = engine.plan, engine.run
     problem = plan.problem
     means = problem.rewards.from_unit(run.mean)
     low, high = mean_intervals(problem, run.n, means, plan.delta, engine.bets)
     policy = engine.policy if engine.is_warm else None
-    known = _planned(state) if engine.is_warm else None
+    known = _planned(state, engine) if engine.is_warm else None
     bound = None if known is None else known.bound
     moment = moment_of(engine)
-    edges = _edges(state, moment) if engine.is_warm else None
+    edges = _edges(engine, moment) if engine.is_warm else None
     progress, to_go, to_go_range = _progress(state, edges, known, moment)
     own = problem.exploration if plan.scenario == EXPLORATION else ()
     return {
@@ -160,7 +165,7 @@ def status_of(state: State) -> StateStatus:
         "value": None if policy is None else float(means @ policy),
         "value_interval": None if policy is None else _value_interval(policy, low, high),
         "intervals": INTERVALS,
-        "arms": _arms(state, policy, bound, means, low, high),
+        "arms": _arms(state, engine, policy, bound, means, low, high),
         "edges": edges,
         "constraints": _constraints(state, problem.constraints, policy),
         "exploration": _constraints(state, own, None),
@@ -172,6 +177,30 @@ def status_of(state: State) -> StateStatus:
         "to_go": to_go,
         "to_go_range": to_go_range,
         "answer": state.answer,
+        "decision": _decision(state, engine),
+        "voided": state.totals["voided"],
+        "tags": state.tags,
+    }
+
+
+def _decision(state: State, engine: Engine) -> Decision | None:
+    if state.decision is None:
+        return None
+    after, at, answer, _ = state.decision
+    statistic, threshold = answer["statistic"], answer["threshold"]
+    if statistic < threshold and engine.has_moments and engine.plan.problem.stop_when is None:
+        # All other policies were ruled out together, before every comparison had evidence enough
+        # of its own: what there was of that.
+        threshold = -math.log(engine.plan.delta_of_rule)
+        statistic = threshold + engine.surplus()
+    return {
+        "at": at,
+        "seq": after,
+        "samples": answer["rewards"],
+        "statistic": statistic,
+        "threshold": threshold,
+        "delta": answer["delta"],
+        "later": state.rewards - answer["rewards"],
     }
 
 
@@ -186,12 +215,12 @@ class _Plan(NamedTuple):
 _plans: WeakKeyDictionary[State, tuple[tuple[int, float], _Plan | None]] = WeakKeyDictionary()
 
 
-def _planned(state: State) -> _Plan | None:
+def _planned(state: State, engine: Engine) -> _Plan | None:
     """The plan at the empirical means; None if there is no bound."""
-    made_for = state.rewards, state.engine.plan.delta
+    made_for = engine.pulls, engine.plan.delta
     known = _plans.get(state)
     if known is None or known[0] != made_for:
-        known = _plans[state] = made_for, _plan(state.engine)
+        known = _plans[state] = made_for, _plan(engine)
     return known[1]
 
 
@@ -209,15 +238,22 @@ def _plan(engine: Engine) -> _Plan | None:
 
 
 def _arms(
-    state: State, policy: Array | None, bound: Bound | None, means: Array, low: Array, high: Array
+    state: State,
+    engine: Engine,
+    policy: Array | None,
+    bound: Bound | None,
+    means: Array,
+    low: Array,
+    high: Array,
 ) -> list[ArmStatus]:
-    engine = state.engine
-    run = engine.run
+    run, now = engine.run, state.engine
+    later = now.run.n - run.n
+    sums = now.run.n * engine.plan.problem.rewards.from_unit(now.run.mean) - run.n * means
     return [
         {
             "arm": arm,
             "rewards": int(run.n[a]),
-            "pending": int(engine.pending[a]),
+            "pending": int(now.pending[a]),
             "share": float(run.n[a] / max(engine.pulls, 1)),
             "target": float(run.target[a]),
             "optimal_share": None if bound is None else float(bound.allocation[a]),
@@ -225,13 +261,14 @@ def _arms(
             "mean": float(means[a]) if run.n[a] else None,
             "low": _finite(low[a]),
             "high": _finite(high[a]),
+            "later": int(later[a]),
+            "later_mean": float(sums[a] / later[a]) if later[a] else None,
         }
         for a, arm in enumerate(engine.plan.problem.arms)
     ]
 
 
-def _edges(state: State, moment: Moment | None) -> list[EdgeStatus]:
-    engine = state.engine
+def _edges(engine: Engine, moment: Moment | None) -> list[EdgeStatus]:
     arms = engine.plan.problem.arms
     statistics, thresholds = engine.evidence()
     return [
@@ -288,7 +325,7 @@ def _progress(
     progress = min(1.0, weakest["statistic"] / threshold)
     goal = state.engine.plan.problem.stop_when
     if state.answer is not None:
-        return (1.0 if goal else progress), 0, [0, 0]
+        return 1.0, 0, [0, 0]
     if goal is not None and moment is not None:
         more = moment.regret.more(goal.regret)
         return 1 / (1 + more), _whole(max(1.0, more * state.engine.pulls)), None

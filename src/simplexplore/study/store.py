@@ -43,6 +43,8 @@ class Totals(TypedDict):
 
     running: int
     stopped: int
+    paused: int
+    archived: int
     asked: int
     rewards: int
     pending: int
@@ -177,13 +179,17 @@ class Store(Database):
         return head, added
 
     def page(
-        self, limit: int | None = None, after: tuple[float, str] | None = None
+        self,
+        limit: int | None = None,
+        after: tuple[float, str] | None = None,
+        *,
+        archived: bool = False,
     ) -> list[dict[str, Any]]:
         """Studies, the latest change first; `after` is change and name of the last one seen.
 
         Of what was changed at the same moment, the names decide.
         """
-        wanted: dict[str, Any] = {"limit": ALL if limit is None else limit}
+        wanted: dict[str, Any] = {"limit": ALL if limit is None else limit, "archived": archived}
         query = queries.FIRST_PAGE
         if after is not None:
             query = queries.NEXT_PAGE
@@ -207,6 +213,11 @@ class Store(Database):
     def pulls(self, connection: Connection, study: int, numbers: Sequence[int]) -> list[Event]:
         """Events of given pulls."""
         return self._some(connection, queries.BY_PULL, study, numbers)
+
+    def voids(self, connection: Connection, study: int, head: int) -> list[Event]:
+        """Events up to a given one that struck a reward out."""
+        found = connection.execute(queries.VOIDS, {"study": study, "head": head})
+        return [queries.to_event(row) for row in found.all()]
 
     def keys(self, connection: Connection, study: int, keys: Sequence[str]) -> list[Event]:
         """Events recorded under given keys."""
@@ -245,7 +256,9 @@ class Store(Database):
             for event in added
         ]
         if self.is_sqlite:
-            connection.execute(queries.ADD_EVENTS, rows)
+            # Not through SQLAlchemy's own insert: it looks at every value of every row.
+            values = [tuple(row[name] for name in ("study", *Event._fields)) for row in rows]
+            connection.exec_driver_sql(queries.ADD_EVENTS, values)
             connection.execute(queries.UPDATE, {**head, "study": study})
         else:  # in one message: others are waiting
             columns = {f"new_{name}": [row[name] for row in rows] for name in Event._fields}
@@ -253,13 +266,23 @@ class Store(Database):
 
     def add_point(self, connection: Connection, study: int, point: HistoryPoint) -> None:
         """Add to a study's history."""
-        row = {**point, "study": study, "policy": json.dumps(point["policy"])}
+        lists = {name: json.dumps(point[name]) for name in ("policy", "counts")}
+        row = {**point, "study": study, **lists}
         connection.execute(queries.ADD_POINT, row)
 
     def points(self, connection: Connection, study: int, after: int = 0) -> list[HistoryPoint]:
         """A study's history after a given event."""
         found = connection.execute(queries.POINTS, {"study": study, "after": after}).mappings()
-        return [cast(HistoryPoint, {**row, "policy": json.loads(row["policy"])}) for row in found]
+        return [
+            cast(
+                HistoryPoint,
+                {
+                    **{name: value for name, value in row.items() if value is not None},
+                    **{name: json.loads(row[name]) for name in ("policy", "counts") if row[name]},
+                },
+            )
+            for row in found
+        ]
 
     # ------------------------------------------------------------------ snapshots
 

@@ -6,25 +6,45 @@ add up to, and what changes it is one transaction each.
 
 from __future__ import annotations
 
+import builtins
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy.engine import Row
 
 from simplexplore import defaults
-from simplexplore.errors import Place, SettingError, SimplexploreError, StoreError, TooLargeError
+from simplexplore.errors import (
+    Place,
+    SettingError,
+    SimplexploreError,
+    StoppedError,
+    StoreError,
+    TooLargeError,
+)
 from simplexplore.exploration.plan import Plan
 from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.protocol import ALL
 from simplexplore.tabular import Rows, Tabular
 
-from .asking import MAX_BATCH, ask
+from .asking import MAX_BATCH, ask, paused
+from .correcting import void
 from .events import Event
-from .import_export import read_rewards, write_study
-from .pulls import Answers, Pull, Pulls, Reward, Told, as_reward, check_key
-from .records import About, Answer, EventRecord, HistoryPoint, StudySummary, event_record
+from .import_export import CsvSource, read_rewards, write_study
+from .pulls import Answers, Pull, Pulls, Reward, Told, as_reward, check_key, named
+from .records import (
+    About,
+    Answer,
+    CheckedFile,
+    EventRecord,
+    HistoryPoint,
+    StateName,
+    StudySummary,
+    checked_file,
+    event_record,
+)
 from .registry import check_name, find, register, summaries, trouble_of
 from .replica import Replica
 from .retries import retried
@@ -32,7 +52,7 @@ from .settings import DEFAULT_EXPIRY, Settings
 from .state import State, overdue
 from .status import StateStatus, Status, status_of
 from .store import Store
-from .telling import tell
+from .telling import check, tell
 from .transaction import Transaction
 
 # Inside the class, `list` is the method.
@@ -122,9 +142,13 @@ class Study(Tabular):
         return retried(opened)
 
     @staticmethod
-    def list(url: str | os.PathLike[str] | Store) -> Summaries:
-        """Say of every study in a store how far it is, the latest change first."""
-        return summaries(url if isinstance(url, Store) else Store(url, must_exist=True))
+    def list(url: str | os.PathLike[str] | Store, *, archived: bool = False) -> Summaries:
+        """Say of every study in a store how far it is, the latest change first.
+
+        Those that are archived are left out unless asked for.
+        """
+        store = url if isinstance(url, Store) else Store(url, must_exist=True)
+        return summaries(store, archived=archived)
 
     def close(self) -> None:
         """Give the store's connections back."""
@@ -157,6 +181,16 @@ class Study(Tabular):
         """
         return ask(self._replica, n, key, self.expire_after)
 
+    def pending(self) -> Pulls:
+        """Pulls that were given out and have neither a reward nor expired, oldest first."""
+        with self._replica.latest() as state:
+            waiting = state.pending.copy()
+        ids, arms = self._replica.ids, self.problem.arms
+        return [
+            Pull(ids.write(number, one.arm, one.at), arms[one.arm], one.at)
+            for number, one in waiting.items()
+        ]
+
     # ------------------------------------------------------------------ telling
 
     def tell(
@@ -182,14 +216,30 @@ class Study(Tabular):
             raise TooLargeError(f"at most {MAX_BATCH} rewards at a time; got {len(wanted)}.")
         return tell(self._replica, wanted, [Place(row=i) for i in range(len(wanted))])
 
-    def import_csv(self, path: str | os.PathLike[str]) -> Answers:
+    def import_csv(
+        self,
+        path: CsvSource,
+        *,
+        key: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Answers:
         """Tell all rewards of a CSV file, or none if a row is wrong.
 
         The first line names the columns: ``reward``, and ``pull`` (an id that `ask` gave) or
         ``arm`` (for pulls made elsewhere); ``key`` is optional and makes it safe to import an
-        arm's reward twice.
+        arm's reward twice, as a `key` for the whole file does. Semicolons may stand for commas.
+        `progress` is told now and then how many rewards of how many were taken in.
         """
-        return tell(self._replica, *read_rewards(path))
+        check_key(key)
+        rewards, places = read_rewards(path)
+        return tell(self._replica, named(rewards, key), places, progress)
+
+    def check_csv(self, path: CsvSource) -> CheckedFile:
+        """Say what importing a CSV file would do, and name all rows that are wrong."""
+        faults: builtins.list[SimplexploreError] = []
+        rewards, places = read_rewards(path, faults)
+        outcomes, wrong = check(self._replica, rewards, places)
+        return checked_file(rewards, places, outcomes, [*faults, *wrong])
 
     # ------------------------------------------------------------------ other events
 
@@ -201,6 +251,8 @@ class Study(Tabular):
         def work(transaction: Transaction) -> None:
             if transaction.earlier(Event("extended", key=key, data={"delta": delta})):
                 return
+            if transaction.state.is_archived:
+                raise paused(self.name, transaction.state, "cannot be extended")
             present = transaction.state.engine.plan.delta
             if not delta < present:
                 raise SettingError(
@@ -224,7 +276,77 @@ class Study(Tabular):
 
         return self._record(self._replica.transact(work, idempotent=key is not None))
 
+    def void(
+        self,
+        pull: str | Pull | None = None,
+        *,
+        reason: str,
+        event: int | None = None,
+        key: str | None = None,
+    ) -> EventRecord:
+        """Strike a reward out: the study goes on as if it had never been told.
+
+        Parameters
+        ----------
+        pull : str or Pull
+            Whose reward it is. The pull is pending again: another reward can be told for it, or
+            it expires.
+        reason : str
+            Kept in the journal.
+        event : int, optional
+            Instead of a pull, the number of the reward in the journal (`events`): of pulls made
+            elsewhere.
+        """
+        identity = pull.id if isinstance(pull, Pull) else pull
+        return self._record(void(self._replica, identity, event, reason, key))
+
+    def pause(self) -> None:
+        """Give out no more pulls until `resume`; rewards are still taken in."""
+        self._switch("paused", lambda state: state.is_paused)
+
+    def archive(self) -> None:
+        """Put the study aside: lists leave it out, and it takes nothing in until `resume`."""
+        self._switch("archived", lambda state: state.is_archived)
+
+    def resume(self) -> None:
+        """Let a study go on that was paused or archived."""
+        self._switch("resumed", lambda state: not (state.is_paused or state.is_archived))
+
+    def _switch(self, kind: str, is_so: Callable[[State], bool]) -> None:
+        def work(transaction: Transaction) -> None:
+            state = transaction.state
+            if kind == "paused" and state.is_archived:
+                raise paused(self.name, state, "gives no pulls anyway")
+            if is_so(state):
+                return
+            if kind == "paused" and state.answer is not None:
+                raise StoppedError(f"study {self.name!r} has stopped: it gives no pulls anyway.")
+            transaction.record([Event(kind)], self.store.clock())
+
+        self._replica.transact(work, idempotent=True)
+
+    def tag(self, *tags: str) -> None:
+        """Give the study these tags and no others, by which lists can be searched."""
+        chosen = [*dict.fromkeys(tag.strip() for tag in tags)]
+        if len(chosen) > 20 or not all(
+            0 < len(tag) <= 50 and tag.isprintable() and "," not in tag for tag in chosen
+        ):
+            raise SettingError("a study has up to 20 tags of 1 to 50 characters, without commas.")
+
+        def work(transaction: Transaction) -> None:
+            if transaction.state.tags != chosen:
+                event = Event("tagged", data={"tags": chosen})
+                transaction.record([event], self.store.clock())
+
+        self._replica.transact(work, idempotent=True)
+
     # ------------------------------------------------------------------ looking
+
+    @property
+    def state(self) -> StateName:
+        """Whether the study runs, in a word: running, stopped, paused or archived."""
+        with self._replica.latest() as state:
+            return state.name
 
     @property
     def stopped(self) -> bool:
@@ -265,7 +387,10 @@ class Study(Tabular):
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all pulls with their rewards to a .csv, .json or .parquet file."""
-        return write_study(path, {**self.about, "answer": self.answer}, self.each_event())
+        with self._replica.latest() as state:
+            head, voided, answer = state.seq, state.corrections.voided, state.answer
+        events = takewhile(lambda event: event["seq"] <= head, self.each_event())
+        return write_study(path, {**self.about, "answer": answer}, events, voided)
 
     @property
     def about(self) -> About:

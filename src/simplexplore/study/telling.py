@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from simplexplore.errors import (
     ConflictError,
@@ -15,6 +14,7 @@ from simplexplore.errors import (
     SimplexploreError,
 )
 
+from .asking import paused
 from .events import REWARDED, Event
 from .pulls import Answers, Reward, Told, check_key, place_in_words
 from .replica import Replica
@@ -22,28 +22,64 @@ from .state import State
 from .transaction import Transaction
 
 
-def tell(replica: Replica, rewards: Sequence[Reward], places: Sequence[Place]) -> Answers:
+def check(
+    replica: Replica, rewards: Sequence[Reward], places: Sequence[Place]
+) -> tuple[list[str | None], list[SimplexploreError]]:
+    """What would become of each reward, None if it is wrong, and all that is wrong."""
+    faults: list[SimplexploreError] = []
+    telling = Telling(replica, rewards, places, faults)
+
+    def work(transaction: Transaction) -> list[str | None]:
+        _, told = telling.settle(
+            transaction.state,
+            transaction.events_of_pulls(telling.not_pending(transaction.state)),
+            transaction.events_under_keys(telling.keys),
+        )
+        return [None if one is None else one[3] for one in told]
+
+    return replica.transact(work, idempotent=True, events=len(rewards)), faults
+
+
+def tell(
+    replica: Replica,
+    rewards: Sequence[Reward],
+    places: Sequence[Place],
+    progress: Callable[[int, int], None] | None = None,
+) -> Answers:
     """Record rewards; messages name the place of the one that is wrong."""
     if not rewards:
         return []
     telling = Telling(replica, rewards, places)
 
+    def report(done: int) -> None:
+        if progress is not None:
+            progress(min(done, len(rewards)), len(rewards))
+
     def work(transaction: Transaction) -> Answers:
+        report(0)
+        if transaction.state.is_archived:
+            raise paused(replica.ids.study, transaction.state, "takes no rewards")
         proposed, told = telling.settle(
             transaction.state,
             transaction.events_of_pulls(telling.not_pending(transaction.state)),
             transaction.events_under_keys(telling.keys),
         )
         if proposed:
-            transaction.record(proposed, replica.store.clock())
+            transaction.record(proposed, replica.store.clock(), report)
         stopped = transaction.state.answer is not None
-        return [replace(one, stopped=stopped) for one in told]
+        return [Told(*one, stopped=stopped) for one in told if one is not None]
 
     return replica.transact(work, idempotent=telling.is_idempotent, events=len(rewards))
 
 
+# Pull, arm, reward, and what becomes of it.
+_Outcome = tuple[str | None, str, float, str]
+
+
 class Telling:
     """Rewards on their way into a journal.
+
+    With `faults` all that are wrong are listed there; without, the first one is raised.
 
     Attributes
     ----------
@@ -54,9 +90,15 @@ class Telling:
     """
 
     def __init__(
-        self, replica: Replica, rewards: Sequence[Reward], places: Sequence[Place]
+        self,
+        replica: Replica,
+        rewards: Sequence[Reward],
+        places: Sequence[Place],
+        faults: list[SimplexploreError] | None = None,
     ) -> None:
         self._problem, self._ids = replica.plan.problem, replica.ids
+        self._faults = faults
+        self._wrong: set[Place] = set()
         self._items = list(zip(rewards, places, strict=True))
         self._arms = {arm: a for a, arm in enumerate(self._problem.arms)}
         self._numbers: dict[str, int] = {}
@@ -86,20 +128,32 @@ class Telling:
 
     def not_pending(self, state: State) -> list[int]:
         """Numbers of pulls that are not pending: of those, the journal has to be searched."""
-        return [number for number in self._numbers.values() if number not in state.pending]
+        return [
+            number
+            for number in self._numbers.values()
+            # One that is pending again had a reward, which was struck out.
+            if number not in state.pending or state.corrections.voided
+        ]
 
     def settle(
         self, state: State, of_pulls: Sequence[Event], under_keys: Sequence[Event]
-    ) -> tuple[list[Event], list[Told]]:
+    ) -> tuple[list[Event], list[_Outcome | None]]:
         """What is to be recorded, and what becomes of each reward.
 
         `of_pulls` and `under_keys` are the recorded events of the pulls and keys above.
         """
         asked = {event.pull: event for event in of_pulls if event.kind == "asked"}
-        answered = {event.pull: event for event in of_pulls if event.kind in REWARDED}
-        known = {event.key: event for event in under_keys}
-        proposed, told = [], []
+        voided = state.corrections.voided
+        rewarded = [event for event in of_pulls if event.kind in REWARDED]
+        answered = {event.pull: event for event in rewarded if event.seq not in voided}
+        struck_out = {event.pull: event.seq for event in rewarded if event.seq in voided}
+        known = {event.key: event for event in under_keys if event.seq not in voided}
+        proposed: list[Event] = []
+        told: list[_Outcome | None] = []
         for item, place in self._items:
+            if place in self._wrong:
+                told.append(None)
+                continue
             with self._placed(place):
                 event = (
                     self._of_a_pull(item, state, asked)
@@ -111,7 +165,12 @@ class Telling:
                     earlier = answered.get(event.pull)
                 if earlier is not None and _content(earlier) != _content(event):
                     raise _conflict(item, earlier)
+            if place in self._wrong:
+                told.append(None)
+                continue
             if earlier is None:
+                if event.pull in struck_out and event.pull is not None:
+                    event = event._replace(data={"replaces": struck_out[event.pull]})
                 proposed.append(event)
                 if event.pull is not None:
                     answered[event.pull] = event
@@ -120,7 +179,7 @@ class Telling:
             assert event.arm is not None
             arm = self._problem.arms[event.arm]
             outcome = event.kind if earlier is None else "repeated"
-            told.append(Told(item.pull, arm, float(item.reward), outcome, stopped=False))
+            told.append((item.pull, arm, float(item.reward), outcome))
         return proposed, told
 
     def _made_elsewhere(self, item: Reward, state: State) -> Event:
@@ -155,6 +214,11 @@ class Telling:
         try:
             yield
         except SimplexploreError as error:
+            if self._faults is not None:
+                error.place = place
+                self._faults.append(error)
+                self._wrong.add(place)
+                return
             if len(self._items) == 1 and place.file is None:
                 error.place = place
                 raise
@@ -175,5 +239,5 @@ def _conflict(item: Reward, earlier: Event) -> ConflictError:
         return ConflictError(f"the key {item.key!r} was used for another reward or request.")
     return ConflictError(
         f"pull {item.pull!r} has the reward {earlier.reward!r} already, and now came "
-        f"{float(item.reward)!r}. The first is kept; if it is wrong, note it."
+        f"{float(item.reward)!r}. The first is kept; if it is wrong, 'void' strikes it out."
     )

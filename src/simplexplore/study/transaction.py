@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -12,7 +12,9 @@ from sqlalchemy.engine import Connection
 
 from simplexplore import __version__
 from simplexplore.errors import ConflictError
+from simplexplore.protocol import ALL
 
+from .decision import Corrections
 from .events import Event
 from .journal import Journal
 from .records import HistoryPoint
@@ -50,10 +52,15 @@ class Transaction:
     """
 
     def __init__(
-        self, store: Store, journal: Journal, connection: Connection | None, state: State
+        self,
+        store: Store,
+        journal: Journal,
+        connection: Connection | None,
+        state: State,
+        beginning: Callable[[Corrections], State],
     ) -> None:
         self._store, self._journal, self._connection = store, journal, connection
-        self.state = state
+        self.state, self._beginning = state, beginning
         self.is_dirty = False
         self._decided: _Decided | None = None
 
@@ -80,14 +87,43 @@ class Transaction:
             raise ConflictError(f"the key {wanted.key!r} was used for another request.")
         return found[0]
 
-    def record(self, proposed: Sequence[Event], now: float) -> list[Event]:
+    def event(self, seq: int) -> Event:
+        """An event that was recorded."""
+        with self._connected() as connection:
+            return self._journal.read(connection, seq - 1, 1)[0]
+
+    def strike_out(self, seq: int) -> None:
+        """Let the state be as if a reward had never been told; what is recorded next says so.
+
+        Of a reward that came after the decision, that stays. Otherwise the evidence without it
+        says whether and when there was enough.
+        """
+        state = self.state
+        decision = state.decision
+        stays = decision is not None and seq > decision.after
+        corrections = Corrections(
+            state.corrections.voided | {seq},
+            ALL,
+            decision.to_data() if decision is not None and stays else None,
+        )
+        without = self._beginning(corrections)
+        with self._connected() as connection, self._journal.explained():
+            for events in self._journal.chunks(connection, 0, state.seq):
+                without.replay(events, rejudge=not stays)
+        found = None if without.decision is None else without.decision.to_data()
+        without.corrections = corrections._replace(until=state.seq + 1, decision=found)
+        self.state = without
+
+    def record(
+        self, proposed: Sequence[Event], now: float, progress: Callable[[int], None] | None = None
+    ) -> list[Event]:
         """Decide, once in a transaction; returns the events as they will be written."""
         assert self._decided is None
         state = self.state
         seq, rewards = state.seq, state.rewards
         self.is_dirty = True
         with self._journal.explained():
-            recorded = state.decide(proposed, now)
+            recorded = state.decide(proposed, now, progress)
         point = None
         if state.engine.is_warm and _is_due(rewards, state.rewards, recorded):
             point = self._point(now)
@@ -102,8 +138,10 @@ class Transaction:
             "answer": None if state.answer is None else json.dumps(state.answer),
             "progress": _progress(state, point),
             "checksum": state.checksum,
+            "tags": json.dumps(state.tags) if state.tags else None,
         }
-        is_due = state.seq // SNAPSHOT_EVERY > seq // SNAPSHOT_EVERY
+        # After a correction the journal would have to be read from its beginning.
+        is_due = state.seq // SNAPSHOT_EVERY > seq // SNAPSHOT_EVERY or proposed[0].kind == "voided"
         self._decided = _Decided(recorded, head, point, state.snapshot() if is_due else None)
         return recorded
 
@@ -133,6 +171,7 @@ class Transaction:
             "statistic": float(statistics[weakest]),
             "threshold": float(thresholds[weakest]),
             "policy": state.engine.policy.tolist(),
+            "counts": [int(n) for n in state.engine.run.n],
         }
 
 
@@ -140,7 +179,9 @@ def _progress(state: State, point: HistoryPoint | None) -> float | None:
     """Which share of the evidence needed there is; None if it is as it was."""
     if state.answer is not None:
         return 1.0
-    return None if point is None else min(1.0, point["statistic"] / point["threshold"])
+    if point is None:  # without rewards that were struck out, some arm may have none again
+        return None if state.engine.is_warm or not state.corrections.voided else 0.0
+    return min(1.0, point["statistic"] / point["threshold"])
 
 
 def snapshot_code(state: State) -> str:
@@ -153,7 +194,7 @@ def _is_due(before: int, rewards: int, recorded: Sequence[Event]) -> bool:
 
     It depends on the journal alone, not on who writes.
     """
-    if any(event.kind in ("stopped", "extended") for event in recorded):
+    if any(event.kind in ("stopped", "extended", "voided") for event in recorded):
         return True
     return rewards > before and (
         before == 0 or math.log(rewards) // HISTORY_STEP > math.log(before) // HISTORY_STEP

@@ -31,10 +31,15 @@ export async function call(path, body, key) {
     const response = await send(path, posting);
     return response.status === 204 ? null : await response.json();
   } catch (error) {
-    if (error.status === 401) askForToken(error.message);
+    if (error.status === 401) {
+      askForToken(error.message);
+      error.message = "This service wants a token: press “Token”.";
+    }
     throw error;
   }
 }
+
+export const text = async (path) => (await send(path)).text();
 
 export const download = async (path) => (await send(path)).blob();
 

@@ -1,11 +1,11 @@
 // What the service says of a problem file before a study is started with it.
 import { dim, el } from "./dom.js";
-import { number } from "./numbers.js";
+import { number, plural } from "./numbers.js";
 import { FEW, bar, pictured, table } from "./table.js";
 
 export function boundPreview(plan) {
   const parts = [el("p", {}, el("strong", {}, plan.title ?? "The file is fine.")), el("p", {}, plan.headline),
-    dim(`${plan.arms.length} arms, ${plan.constraints.length} constraints, ` +
+    dim(`${plural(plan.arms.length, "arm")}, ${plural(plan.constraints.length, "constraint")}, ` +
       `${plan.family} rewards, delta ${number(plan.delta)}, ${plan.scenario}`),
     ...plan.notes.map((text) => dim(text))];
   if (plan.bound) {

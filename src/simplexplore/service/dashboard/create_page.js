@@ -87,7 +87,7 @@ function studyForm(problem) {
     el("div", { class: "columns" },
       field("sampler", "Sampler", sampler, "How arms are chosen."),
       field("threshold", "Threshold", threshold, "When to stop; tilt, mixture and kk21 keep their promise."),
-      field("expiry", "Give up pulls after (hours)", expiry, "Empty: never.")),
+      field("expiry", "Pulls expire after (hours)", expiry, "Without a reward, an arm may then be asked for again. Empty: never.")),
     section("Before you start", "bound", problem.result),
     trouble, el("p", { class: "buttons" }, start));
   return { form, offer };
@@ -97,7 +97,7 @@ export async function showCreateForm() {
   const problem = checkedProblem();
   const { form, offer } = studyForm(problem);
   begin("New study", form);
-  document.querySelector("nav a:not(.brand)").setAttribute("aria-current", "page");
+  document.querySelector("nav a[href$='new']").setAttribute("aria-current", "page");
   let setup = null;
   while (!setup) {
     try { setup = await learnRole(); } catch (error) {

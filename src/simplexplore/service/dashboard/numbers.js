@@ -10,5 +10,7 @@ export function percent(share) {  // rounded down: only all is 100%
   return share === null ? "–" : `${Math.floor(1000 * Math.max(0, share)) / 10}%`;
 }
 
+export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
+
 export const time = (seconds) => new Date(1000 * seconds).toLocaleString([],
   { dateStyle: "medium", timeStyle: "medium" });

@@ -1,8 +1,10 @@
-// What one can do with a study: export it and, with the right token, write to it.
-import { call, download, newKey } from "./api.js";
-import { el } from "./dom.js";
-import { announce, showError } from "./page.js";
+// What one can do with a study as a whole: export it and, with the right token, change it.
+import { call, download } from "./api.js";
+import { el, section } from "./dom.js";
+import { act, smallForm } from "./form.js";
+import { notificationForm } from "./notifications.js";
 import { may } from "./role.js";
+import { webhookForm } from "./webhook_form.js";
 
 async function save(path, file) {
   const address = URL.createObjectURL(await download(path));
@@ -10,39 +12,38 @@ async function save(path, file) {
   URL.revokeObjectURL(address);
 }
 
-// A form whose request has one name until something else is written, so that a second click,
-// or another attempt after a lost answer, does nothing more.
-function smallForm(label, hint, button, send) {
-  const id = label.toLowerCase().replace(/\W+/g, "-");
-  let key = newKey();
-  const input = el("input", { id, required: true, oninput: () => { key = newKey(); } });
-  const trouble = el("div");
-  return el("form", { onsubmit: async (event) => {
-    event.preventDefault();
-    try {
-      await send(input.value, key);
-      input.value = "";
-      key = newKey();
-      trouble.replaceChildren();
-      announce("Done.");
-    } catch (error) { showError(error, trouble); }
-  } }, el("label", { for: id }, label), hint ? el("p", { class: "hint" }, hint) : null, input,
-  trouble, el("p", { class: "buttons" }, el("button", { type: "submit" }, button)));
+const exports = (name, path) => el("p", { class: "buttons" }, ...["csv", "json"].map((kind) =>
+  act(`Export as ${kind.toUpperCase()}`, "Exported.", () => save(`${path}/export?format=${kind}`, `${name}.${kind}`))));
+
+// Buttons that fit the study's state.
+export function switches(path, status, changed) {
+  if (!may("run")) return el("div");
+  const to = (text, action, done) => act(text, done, async () => {
+    await call(`${path}/${action}`, {});
+    await changed();
+  }, { id: `switch-${action}` });
+  const { state } = status;
+  return el("p", { class: "buttons" }, ...[
+    state === "running" ? to("Pause", "pause", "Paused.") : null,
+    state === "paused" ? to("Resume", "resume", "Resumed.") : null,
+    state === "archived" ? to("Bring it back", "resume", "It is back.") : null,
+    state !== "archived" && may("admin") ? to("Archive", "archive", "Archived.") : null,
+  ].filter(Boolean));
 }
 
-export function actions(name, path) {
-  const trouble = el("div");
-  const parts = [el("p", { class: "buttons" }, ...["csv", "json"].map((form) =>
-    el("button", { type: "button", onclick: () =>
-      save(`${path}/export?format=${form}`, `${name}.${form}`).then(() => trouble.replaceChildren(),
-        (error) => showError(error, trouble)) }, `Export as ${form.toUpperCase()}`))), trouble];
+export async function actions(name, path, status) {
+  const parts = [exports(name, path)];
   if (may("run")) {
     parts.push(smallForm("A remark for the journal", "", "Note it",
-      (text, key) => call(`${path}/notes`, { text }, key)));
+      (text, key) => call(`${path}/notes`, { text }, key)),
+    smallForm("Tags", "Separated by commas; the list of studies can be searched for them.", "Save tags",
+      (text) => call(`${path}/tags`, { tags: text.split(",").map((one) => one.trim()).filter(Boolean) }),
+      status.tags.join(", "), false));
   }
   if (may("admin")) {
     parts.push(smallForm("A smaller allowed error", "To go on with more confidence; there is no way back.",
       "Extend the study", (text, key) => call(`${path}/extension`, { delta: Number(text) }, key)));
   }
-  return parts;
+  return [...parts, section("Notifications", "notifications", notificationForm(name),
+    ...(may("admin") ? [await webhookForm(path)] : []))];
 }

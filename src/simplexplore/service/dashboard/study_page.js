@@ -1,27 +1,42 @@
 // One study, redrawn whenever it changes.
-import { call, listen, pause } from "./api.js";
+import { call, listen, newKey, pause } from "./api.js";
+import { csvUpload } from "./csv_upload.js";
 import { dim, el, renew, section } from "./dom.js";
 import { evidence } from "./evidence_chart.js";
-import { time } from "./numbers.js";
-import { announce, begin, clearError, main, showPassingError } from "./page.js";
-import { isRoleKnown, learnRole } from "./role.js";
-import { actions } from "./study_actions.js";
+import { isWanted, watcher } from "./notifications.js";
+import { number, plural, time } from "./numbers.js";
+import { announce, begin, clearError, main, showError, showPassingError } from "./page.js";
+import { problemView } from "./problem_view.js";
+import { elsewhereForm, pullForms } from "./pull_forms.js";
+import { askForReason } from "./reason_dialog.js";
+import { isRoleKnown, learnRole, may } from "./role.js";
+import { shares } from "./share_chart.js";
+import { actions, switches } from "./study_actions.js";
 import { figures, inWords } from "./study_summary.js";
-import { RECENT, arms, comparisons, constraints, recent } from "./study_tables.js";
+import { RECENT, arms, comparisons, constraints, recent, warning } from "./study_tables.js";
 import { FEW } from "./table.js";
+import { workerSnippets } from "./worker_snippets.js";
 
 const REDRAW = 1000;  // milliseconds at least between two redrawings
+const MORE = 200;     // events of which the latest are shown
 
 // The page without content, and the places that content goes to.
 function layOut(name) {
-  const places = Object.fromEntries(["words", "figures", "chart", "arms", "limits", "edges", "recent", "acts"]
-    .map((id) => [id, el("div", { id: `at-${id}` })]));
+  const places = Object.fromEntries(["words", "switches", "run", "figures", "chart", "shares", "arms", "limits", "edges",
+    "recent", "problem", "workers", "acts"].map((id) => [id, el("div", { id: `at-${id}` })]));
   places.about = dim("");
-  places.content = el("div", { hidden: true }, places.about, places.words, places.figures,
-    section("Evidence", "evidence", places.chart), section("Arms", "arms", places.arms),
+  places.running = section("Run it", "run", places.run);
+  places.running.hidden = true;
+  places.content = el("div", { hidden: true }, places.about, places.words, places.switches, places.running, places.figures,
+    el("div", { class: "pair" }, section("Evidence", "evidence", places.chart),
+      section("Shares of the samples", "shares", places.shares)),
+    section("Arms", "arms", places.arms),
     section("Constraints", "constraints", places.limits),
     section("Against neighbouring mixes", "edges", places.edges),
-    section("Recent events", "recent", places.recent), section("Actions", "acts", places.acts));
+    section("Recent events", "recent", places.recent),
+    section("Problem", "problem-view", places.problem),
+    section("Workers", "workers", dim("A program that asks and tells. Any number may work at the same time."), places.workers),
+    section("Actions", "acts", places.acts));
   begin(name, places.content);
   return places;
 }
@@ -29,18 +44,26 @@ function layOut(name) {
 function draw(places, study) {
   const { status, points, events } = study;
   const words = inWords(status);
-  places.about.textContent = `${status.state}, ${status.sampler}, ${status.scenario}, threshold ${status.threshold} ` +
-    `(${status.proven ? "proven" : "a heuristic"}), since ${time(status.created)}`;
+  const tags = status.tags.length ? `, tags: ${status.tags.join(", ")}` : "";
+  places.about.replaceChildren(el("span", { class: `state ${status.state}` }, status.state),
+    ` ${status.sampler}, ${status.scenario}, threshold ${status.threshold} ` +
+    `(${status.proven ? "proven" : "a heuristic"}), since ${time(status.created)}${tags}`);
   renew(places.words, el("div", { class: status.answer ? "answer done" : "answer" },
-    ...words.map((text) => el("p", {}, text))));
+    ...words.map((text) => el("p", {}, text))), warning(status));
+  renew(places.switches, switches(study.path, status, study.changed));
   renew(places.figures, figures(status));
-  const width = Math.max(280, Math.min(1000, main.clientWidth));
-  renew(places.chart, ...(points.length ? evidence(points, width)
-    : [dim("Nothing to draw until every arm has a reward.")]));
+  // Two charts side by side where there is room.
+  const inner = main.clientWidth - 2, width = Math.max(280, inner >= 900 ? (inner - 24) / 2 : inner);
+  const nothing = dim("Nothing to draw until every arm has a reward.");
+  renew(places.chart, ...(points.length ? evidence(points, width, status.decision) : [nothing]));
+  const byArm = shares(points, status.arms.map((arm) => arm.arm), width, status.decision);
+  renew(places.shares, ...(byArm ?? [points.length ? dim("Known of newer rewards only.") : nothing.cloneNode(true)]));
   drawArms(places, study);
   renew(places.limits, status.constraints.length + status.exploration.length ? constraints(status) : dim("There are none."));
   renew(places.edges, status.edges && status.edges.length ? comparisons(status) : dim("None yet."));
-  renew(places.recent, events.length ? recent(events) : dim("None yet."));
+  drawEvents(places, study);
+  places.running.hidden = !may("run") || status.state === "archived";
+  if (may("run")) places.asking.hidden = status.state !== "running";
   // Heard only when the answer or the best mix changes, not with every reward.
   if ((status.answer || status.policy) && words[0] !== study.heard) announce(study.heard = words[0]);
 }
@@ -53,32 +76,82 @@ function drawArms(places, study) {
     all ? `Show the first ${FEW}` : `Show all ${number} arms`)) : null);
 }
 
+function drawEvents(places, study) {
+  const { events } = study, shown = study.showsMore ? MORE : RECENT;
+  const voided = new Set(events.filter((one) => one.event === "voided").map((one) => one.voids));
+  const strike = may("run") && study.status.state !== "archived" ? async (one) => {
+    const reason = await askForReason(`${number(one.reward)}, of ${one.arm}, told ${time(one.at)}`);
+    if (reason === null) return;
+    try {
+      await call(`${study.path}/voids`, { event: one.seq, reason }, newKey());
+      announce("Struck out.");
+      await study.changed();
+    } catch (error) { showError(error, document.getElementById("trouble")); }
+  } : null;
+  places.recent.classList.toggle("brief", !study.showsMore);
+  renew(places.recent, ...(events.length ? [recent(events, shown, voided, strike),
+    events.length > RECENT ? el("p", {}, el("button", { type: "button", id: "more-events", "aria-expanded": String(study.showsMore),
+      onclick: () => { study.showsMore = !study.showsMore; drawEvents(places, study); } },
+    study.showsMore ? `Show the last ${RECENT}` : `Show the last ${plural(Math.min(MORE, events.length), "event")}`)) : null]
+    : [dim("None yet.")]));
+}
+
+// What stays as it is while the study changes: forms, the problem, snippets.
+async function furnish(places, study) {
+  const { path, status, changed } = study;
+  const [problem, acts] = [await problemView(path), await actions(study.name, path, status)];
+  if (may("run")) {
+    const { asking, place, refresh, tell } = pullForms(path, changed);
+    study.refreshPulls = refresh;
+    places.asking = asking;
+    places.run.append(asking, place,
+      el("details", { id: "more-ways" }, el("summary", { id: "show-ways" }, "Rewards from elsewhere, or from a file"),
+        el("h3", {}, "An arm that was played elsewhere"), elsewhereForm(status.arms.map((arm) => arm.arm), tell),
+        el("h3", {}, "Many at once"), ...csvUpload(path, changed)));
+  }
+  places.workers.append(...workerSnippets(study.name));
+  places.problem.append(...problem);
+  places.acts.append(...acts);
+}
+
+// When the last reward came, or when somebody asked for the first time after it.
+function since(events) {
+  const last = events.findLastIndex((one) => "reward" in one || one.event === "resumed");
+  const asked = events.slice(last + 1).find((one) => one.event === "asked");
+  return (asked ?? events[last])?.at ?? Infinity;
+}
+
 export async function showStudy(name) {
   const path = `/studies/${encodeURIComponent(name)}`;
-  const places = layOut(name);
-  const study = { status: null, points: [], events: [], showsAllArms: false, heard: "" };
+  const places = layOut(name), notify = watcher(name);
+  const study = { name, path, changed, status: null, points: [], events: [], showsAllArms: false, showsMore: false, heard: "" };
 
   async function refresh() {
-    if (!isRoleKnown()) {
-      await learnRole();
-      places.acts.append(...actions(name, path));
-    }
+    if (!isRoleKnown()) await learnRole();
     study.status = await call(`${path}/status`);
-    const seen = study.points.at(-1)?.seq ?? 0, recently = Math.max(0, study.status.seq - 2 * RECENT);
+    if (!study.isFurnished) await furnish(places, study);
+    study.isFurnished = true;
+    const seen = study.points.at(-1)?.seq ?? 0, recently = Math.max(0, study.status.seq - MORE);
     study.points = study.points.concat((await call(`${path}/history?after=${seen}`)).points);
-    study.events = (await call(`${path}/journal?after=${recently}&limit=100`)).events;
+    study.events = (await call(`${path}/journal?after=${recently}&limit=${MORE + 100}`)).events;
+    const { seq, pending } = study.status;
+    if (may("run") && (pending !== study.pending || (pending && seq !== study.seq))) await study.refreshPulls();
+    Object.assign(study, { seq, pending });
     clearError();
-    places.content.hidden = false;  // first, since the chart is as wide as its place
+    places.content.hidden = false;  // first, since charts are as wide as their place
     draw(places, study);
+    notify(study.status, since(study.events));
   }
 
   // One refresh at a time, and one more if something changed meanwhile.
   let busy = false, wanted = false;
   async function changed() {
     wanted = true;
-    if (busy || document.hidden) return;
+    // Hidden pages wait, unless the browser is to say something.
+    const waits = () => document.hidden && !isWanted(name);
+    if (busy || waits()) return;
     busy = true;
-    while (wanted && !document.hidden) {
+    while (wanted && !waits()) {
       wanted = false;
       try { await refresh(); } catch (error) { showPassingError(error); }
       await pause(REDRAW);
@@ -90,4 +163,5 @@ export async function showStudy(name) {
   document.addEventListener("visibilitychange", changed);
   await changed();
   listen(`${path}/events`, changed);
+  setInterval(() => { if (study.status?.pending) changed(); }, 60000);  // a stall is when nothing comes
 }

@@ -1,13 +1,14 @@
 // A study in two sentences and a few figures.
 import { el } from "./dom.js";
-import { number, percent } from "./numbers.js";
+import { number, percent, plural, time } from "./numbers.js";
 
 export function inWords(status) {
   if (status.answer) {
     return [status.answer_in_words,
       (status.epsilon ? `It earns at most ${number(status.epsilon)} less than the best mix. ` : "") +
-      `Found with ${number(status.answer.rewards)} rewards` +
-      (status.proven ? "." : ", by a rule of thumb: nothing is proven of this threshold.")];
+      `Found with ${plural(status.answer.rewards, "reward")}` +
+      (status.proven ? "." : ", by a rule of thumb: nothing is proven of this threshold."),
+      decided(status.decision)];
   }
   if (!status.policy) return ["No answer yet: some arms have no reward.", "Every arm is played first."];
   const [low, high] = status.value_interval;
@@ -15,8 +16,15 @@ export function inWords(status) {
   const left = status.to_go === null
     ? "The best mixes tie at the means seen so far: no telling how many samples to go."
     : `${percent(status.progress)} of the evidence needed; about ${number(status.to_go)} samples to go if the means are as they look${range(status.to_go_range)}.`;
+  if (status.state === "paused") return [`Paused. Best mix so far: ${status.policy_in_words}.`, "No pulls are given out until it is resumed; rewards are still taken."];
   const kind = status.epsilon ? "Good mix" : "Best mix";
   return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left}`];
+}
+
+// How and when it was decided; what came later stands apart.
+function decided({ at, statistic, threshold, later }) {
+  return `Decided on ${time(at)}, with evidence ${number(statistic)} where ${number(threshold)} was needed. ` + (later ? `${plural(later, "reward")} came later and changed nothing: ` +
+      "all figures are those of the decision." : "");
 }
 
 function range(ends) {
@@ -36,7 +44,8 @@ export function figures(status) {
     ["Samples to go", status.answer ? "0" : number(status.to_go)],
     ["Rewards", number(status.rewards)],
     ["Pending pulls", number(status.pending)],
-    ["Given up", number(status.expired)],
+    ["Expired pulls", number(status.expired)],
+    ...(status.voided ? [["Struck out", number(status.voided)]] : []),
     ["Allowed error", number(status.delta)],
     ...(status.epsilon ? [["Allowed loss", number(status.epsilon)]] : []),
     ...(status.stop_when ? [["Stops when lost at most", number(status.stop_when.regret)]] : []),

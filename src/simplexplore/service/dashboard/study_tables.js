@@ -1,6 +1,6 @@
 // Arms, constraints, comparisons and events of a study.
 import { el, svg, whole } from "./dom.js";
-import { number, time } from "./numbers.js";
+import { number, plural, time } from "./numbers.js";
 import { FEW, bar, pictured, table, tick } from "./table.js";
 
 export const RECENT = 15;  // events shown
@@ -15,9 +15,10 @@ export function arms(status, all) {
   if (order.length > FEW) {
     order.sort((a, b) => (b.policy ?? 0) - (a.policy ?? 0) || b.rewards - a.rewards);
   }
+  const later = status.arms.some((arm) => arm.later);
   return table(
     "Means with intervals that hold together, at every moment; samples with their target as a mark",
-    ["Arm", "In the mix", "Mean", "Between", "Samples", "Target", "Pending"],
+    ["Arm", "In the mix", "Mean", "Between", "Samples", "Target", "Pending", ...(later ? ["After the decision"] : [])],
     order.slice(0, all ? order.length : FEW).map((arm) => [
       arm.arm,
       arm.policy === null ? null : pictured(number(arm.policy), ...bar(arm.policy)),
@@ -27,7 +28,8 @@ export function arms(status, all) {
       arm.low === null || arm.high === null ? null : whole(`${number(arm.low)} to ${number(arm.high)}`),
       pictured(number(arm.rewards), ...bar(arm.rewards / most), tick("target", arm.target / most)),
       number(arm.target), arm.pending ? number(arm.pending) : null,
-    ]), [5, 6]);
+      ...(later ? [arm.later ? whole(`${arm.later}, mean ${number(arm.later_mean)}`) : null] : []),
+    ]), [5, 6, 7]);
 }
 
 function limits(row) {
@@ -50,9 +52,19 @@ export function constraints(status) {
         row.policy === null ? null : pictured(number(row.policy), ...bar((row.policy - from) / span),
           ...[row.lower, row.upper].filter((one) => one !== null).map((one) => tick("limit", (one - from) / span))),
         slack === null ? null : slack < 1e-9 ? "none" : number(slack),
-        row.explored === null ? null : isAbove(status, row)
-          ? `${number(row.explored)}, above by ${number(row.excess)} pulls` : number(row.explored)];
-    }), [3, 4]);
+        row.explored === null ? null : pictured(isAbove(status, row)
+          ? `${number(row.explored)}, above by ${plural(row.excess, "pull")}` : number(row.explored),
+        ...bar((row.explored - from) / span), ...[row.lower, row.upper].filter((one) => one !== null)
+          .map((one) => tick("limit", (one - from) / span)))];
+    }), [3]);
+}
+
+/** Which limits the pulls handed out exceed, as a warning; null if they keep them all. */
+export function warning(status) {
+  const above = [...status.constraints, ...status.exploration].filter((row) => isAbove(status, row));
+  return above.length ? el("p", { class: "warning", role: "status" }, el("strong", {}, "Above a limit: "),
+    above.map((row) => `${row.name} by ${plural(row.excess, "pull")}`).join(", ") +
+    ". Pulls made elsewhere have done that; what this study hands out keeps the limits.") : null;
 }
 
 const isAbove = (status, row) => row.excess > (status.excess_bound ?? Infinity) + 1e-6;
@@ -72,7 +84,9 @@ export function comparisons(status) {
     .filter(([, rate]) => rate * sign > 0)
     .map(([arm, rate]) => Math.abs(rate) === 1 ? arm : `${number(Math.abs(rate))} ${arm}`).join(", ");
   const order = [...status.edges].sort((a, b) => (a.statistic - a.threshold) - (b.statistic - b.threshold));
-  return table(order.length > FEW ? `The ${FEW} least settled of ${order.length}` : "",
+  const together = status.answer && order.some((edge) => edge.statistic < edge.threshold)
+    ? "All other mixes were ruled out together, before each comparison had evidence enough of its own. " : "";
+  return table(together + (order.length > FEW ? `The ${FEW} least settled of ${order.length}` : ""),
     ["Less of", "More of", "Evidence", "Needed"],
     order.slice(0, FEW).map((edge) => [
       el("span", {}, el("span", { class: "folded" }, "Less of "), side(edge, -1)), side(edge, 1),
@@ -80,12 +94,23 @@ export function comparisons(status) {
 }
 
 const EVENTS = { asked: "asked", told: "reward", late: "late reward", elsewhere: "reward from elsewhere",
-  expired: "given up", extended: "extended", stopped: "stopped", noted: "note" };
+  expired: "expired", extended: "extended", stopped: "stopped", noted: "note", voided: "struck out",
+  paused: "paused", archived: "archived", resumed: "resumed", tagged: "tags" };
 
-export function recent(events) {
-  return table("The latest first", ["What", "Arm", "Reward or remark", "Time"],
-    [...events].reverse().slice(0, RECENT).map((one) => [whole(EVENTS[one.event] ?? one.event),
-      one.arm ?? null, one.reward !== undefined ? number(one.reward)
-        : one.text ?? (one.event === "extended" ? `allowed error ${number(one.delta)}` : null),
-      whole(time(one.at))]));
+const remark = (one) => one.event === "extended" ? `allowed error ${number(one.delta)}`
+  : one.event === "voided" ? `event ${one.voids}: ${one.reason}`
+    : one.event === "tagged" ? one.tags.join(", ") || "none" : one.text ?? null;
+
+// With `strike`, rewards have a button that strikes them out.
+export function recent(events, shown, voided, strike) {
+  return table("The latest first", ["What", "Arm", "Reward or remark", "Time", ...(strike ? ["Wrong?"] : [])],
+    [...events].reverse().slice(0, shown).map((one) => [
+      whole(EVENTS[one.event] ?? one.event), one.arm ?? null,
+      one.reward === undefined ? remark(one) : voided.has(one.seq)
+        ? el("span", {}, el("s", {}, number(one.reward)), " struck out") : number(one.reward),
+      whole(time(one.at)),
+      ...(!strike ? [] : [one.reward === undefined || voided.has(one.seq) ? null
+        : el("button", { type: "button", class: "small", id: `void-${one.seq}`,
+          "aria-label": `Strike out the reward ${number(one.reward)} of ${one.arm}`, onclick: () => strike(one) }, "Strike out")]),
+    ]));
 }

@@ -10,10 +10,15 @@ export function authorization() {
   return token ? { Authorization: `Bearer ${token}` } : {};
 }
 
+export const hasToken = () => sessionStorage.getItem(STORED) !== null;
+
 export function askForToken(why) {
   if (dialog.open || (why && declined)) return;
-  document.getElementById("token-why").textContent = why ||
-    "A token says what you may do here. It is kept until you close this tab.";
+  const refused = hasToken();
+  document.getElementById("token-why").textContent = !why
+    ? "Your token says what you may do here. It is kept until you close this tab."
+    : refused ? "The token that you gave is not known here, or not any more. Ask whoever runs this service for another one."
+      : "This service is only for people who have a token, a long word that begins with sx_. Whoever runs the service can give you one.";
   dialog.returnValue = "cancel";
   dialog.showModal();
 }

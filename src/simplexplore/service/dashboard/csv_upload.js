@@ -1,0 +1,60 @@
+// A CSV file of rewards: what it would do is shown, bad rows by line, before anything is recorded.
+import { call, newKey } from "./api.js";
+import { el, renew } from "./dom.js";
+import { number, plural } from "./numbers.js";
+import { announce, showError } from "./page.js";
+import { table } from "./table.js";
+
+const FIRST = 8;    // rows shown
+const FAULTS = 20;  // bad rows named
+const LARGEST = 3.5e6;  // bytes: a request has at most 4 MiB
+
+const OUTCOMES = { told: "of a pull", late: "late", elsewhere: "made elsewhere", repeated: "known already" };
+
+function preview({ rows, faults }, record) {
+  const kinds = Object.keys(OUTCOMES).map((kind) => [kind, rows.filter((row) => row.outcome === kind).length])
+    .filter(([, count]) => count).map(([kind, count]) => `${number(count)} ${OUTCOMES[kind]}`);
+  return [
+    faults.length ? el("div", { class: "error", role: "alert" },
+      el("p", {}, `${plural(faults.length, "row")} wrong, so nothing can be imported yet:`),
+      el("ul", {}, ...faults.slice(0, FAULTS).map(({ line, text }) => el("li", {}, `Line ${line}: ${text}`)),
+        faults.length > FAULTS ? el("li", {}, `and ${number(faults.length - FAULTS)} more`) : "")) : null,
+    el("p", {}, rows.length ? `${plural(rows.length, "row")} can be read (${kinds.join(", ")}).` : "No row can be read."),
+    rows.length ? table(rows.length > FIRST ? `The first ${FIRST}` : "", ["Line", "Pull or arm", "Reward", "Key", "What it is"],
+      rows.slice(0, FIRST).map((row) => [number(row.line), row.pull ?? row.arm, number(row.reward), row.key, OUTCOMES[row.outcome]]), [0, 2]) : null,
+    rows.length && !faults.length ? el("p", { class: "buttons" },
+      el("button", { type: "button", id: "import", class: "first", onclick: record }, `Import ${plural(rows.length, "reward")}`)) : null,
+  ];
+}
+
+export function csvUpload(path, changed) {
+  const input = el("input", { id: "csv", type: "file", accept: ".csv,text/csv" });
+  const place = el("div", { id: "csv-preview", "aria-live": "polite" });
+
+  async function send(text, check, key) { return call(`${path}/imports`, { csv: text, check }, key); }
+
+  input.addEventListener("change", async () => {
+    const [file] = input.files;
+    if (!file) return renew(place);
+    try {
+      if (file.size > LARGEST) throw new Error("This file is too large for the browser; use 'simplexplore study tell NAME --file'.");
+      renew(place, el("p", { class: "dim" }, `Reading ${file.name}…`));
+      const text = await file.text(), key = newKey();
+      const found = await send(text, true);
+      renew(place, ...preview(found, async (event) => {
+        event.target.disabled = true;
+        renew(place, el("p", { class: "dim" }, `Importing ${plural(found.rows.length, "reward")}…`));
+        try {
+          await send(text, false, key);
+          input.value = "";
+          renew(place, el("p", {}, `${plural(found.rows.length, "reward")} imported.`));
+          announce("Imported.");
+          changed();
+        } catch (error) { showError(error, place); }
+      }));
+    } catch (error) { showError(error, place); }
+  });
+  return [el("label", { for: "csv" }, "CSV file"),
+    el("p", { class: "hint" }, "The first line names the columns: reward, and pull or arm; key if there are keys. Commas or semicolons. All rows are taken in, or none."),
+    input, place];
+}

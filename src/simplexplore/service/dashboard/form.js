@@ -1,0 +1,53 @@
+// Forms that write to a study.
+import { newKey } from "./api.js";
+import { el } from "./dom.js";
+import { announce, showError } from "./page.js";
+
+// A form whose request has one name until something else is written, so that a second click,
+// or another attempt after a lost answer, does nothing more.
+export function form(attributes, parts, button, send) {
+  let key = newKey();
+  const trouble = el("div");
+  const submit = el("button", { type: "submit", class: attributes.first ? "first" : null }, button);
+  return el("form", { id: attributes.id, class: attributes.class ?? null, oninput: () => { key = newKey(); },
+    onsubmit: async (event) => {
+      event.preventDefault();
+      submit.disabled = true;
+      try {
+        const said = await send(key);
+        key = newKey();
+        trouble.replaceChildren();
+        announce(said || "Done.");
+      } catch (error) { showError(error, trouble); }
+      submit.disabled = false;
+    } }, ...parts, el("p", { class: "buttons" }, submit), trouble);
+}
+
+export const field = (id, label, input, hint = "") => el("div", {}, el("label", { for: id }, label), input,
+  hint ? el("p", { class: "hint" }, hint) : null);
+
+// A form with one line of text.
+export function smallForm(label, hint, button, send, value = "", required = true) {
+  const id = label.toLowerCase().replace(/\W+/g, "-");
+  const input = el("input", { id, required, autocomplete: "off" });
+  input.value = value;
+  return form({ id: `form-${id}` }, [field(id, label, input, hint)], button, async (key) => {
+    await send(input.value, key);
+    if (!value) input.value = "";
+  });
+}
+
+// A button that does something at once.
+export function act(text, done, send, attributes = {}) {
+  const trouble = el("div");
+  const button = el("button", { type: "button", ...attributes, onclick: async () => {
+    button.disabled = true;
+    try {
+      await send();
+      trouble.replaceChildren();
+      announce(done);
+    } catch (error) { showError(error, trouble); }
+    button.disabled = false;
+  } }, text);
+  return el("span", {}, button, trouble);
+}

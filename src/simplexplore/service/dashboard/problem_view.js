@@ -1,0 +1,29 @@
+// What a study explores: its arms and constraints as formulas, and the whole problem file.
+import { text } from "./api.js";
+import { el } from "./dom.js";
+import { table } from "./table.js";
+
+// Tables of the file whose entries are formulas, and what they are about.
+const FORMULAS = { constraints: "What the mix must keep", exploration: "What the samples must keep" };
+
+// Names and formulas of a table, as our own program writes them: name = "formula".
+function formulas(file, name) {
+  const lines = file.split("\n");
+  const begin = lines.indexOf(`[${name}]`);
+  if (begin < 0) return [];
+  const end = lines.findIndex((line, i) => i > begin && line.startsWith("["));
+  return lines.slice(begin + 1, end < 0 ? undefined : end).map((line) => {
+    const found = /^("(?:[^"\\]|\\.)*"|[\w-]+) = "((?:[^"\\]|\\.)*)"$/.exec(line);
+    const plain = (part) => part.startsWith('"') ? JSON.parse(part) : part;
+    return found && [plain(found[1]), JSON.parse(`"${found[2]}"`)];
+  }).filter(Boolean);
+}
+
+export async function problemView(path) {
+  const file = await text(`${path}/problem`);
+  return [...Object.entries(FORMULAS).map(([name, words]) => [words, formulas(file, name)])
+    .filter(([, rows]) => rows.length)
+    .map(([words, rows]) => table(words, ["Name", "Formula"], rows.map(([name, formula]) => [name, el("code", {}, formula)]))),
+  el("details", { id: "problem-file" }, el("summary", { id: "show-problem" }, "The problem file"),
+    el("pre", { class: "file", tabindex: 0, role: "group", "aria-label": "The problem file" }, file))];
+}
