@@ -1,5 +1,7 @@
 """Where runs are made does not matter."""
 
+import os
+import signal
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
@@ -113,3 +115,32 @@ def test_what_cannot_be_is_said(given, words):
 def test_no_gpu_is_said_in_words():
     with pytest.raises(SettingError, match=r"needs numba-cuda|finds no GPU"):
         simulated(device="gpu")
+
+
+def test_a_cluster_gives_the_same_runs_though_a_worker_dies(expected):
+    from distributed import LocalCluster
+
+    killed = []
+
+    with LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as local:
+
+        def kill_one(done, _):
+            if done > 1 and not killed:
+                killed.append(next(iter(local.workers.values())).pid)
+                os.kill(killed[0], signal.SIGKILL)
+
+        with sx.cluster(local.scheduler_address) as executor:
+            found = simulated(executor=executor, progress=kill_one)
+    assert killed
+    assert same(found, expected)
+
+
+def test_no_scheduler_is_said_in_words(monkeypatch):
+    monkeypatch.setattr("simplexplore.simulation.cluster.PATIENCE", 0.5)
+    with (
+        pytest.raises(SettingError, match="no Dask scheduler answers"),
+        sx.cluster("tcp://127.0.0.1:9"),
+    ):
+        pass

@@ -85,6 +85,7 @@ from .report.bound_plot import plot_bound as plot_bound
 from .report.comparison_plot import plot_comparison as plot_comparison
 from .report.results_plot import plot_results as plot_results
 from .samplers import SAMPLERS as SAMPLERS
+from .simulation.cluster import cluster as cluster
 from .simulation.compare import (
     Comparison as Comparison,
 )

@@ -1,0 +1,43 @@
+"""The machines of a Dask cluster, as an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+from simplexplore.errors import SettingError
+
+# Seconds to wait for a scheduler.
+PATIENCE = 10.0
+
+# How often a block is made again whose worker has died, or whose machine has.
+RETRIES = 5
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Executor]:
+    """The workers of a Dask scheduler, as an executor for `simulate`.
+
+    A worker that dies is replaced by having its blocks made by others.
+
+    Examples
+    --------
+    >>> with sx.cluster("tcp://scheduler:8786") as executor:  # doctest: +SKIP
+    ...     results = sx.simulate(problem, runs=1_000_000, executor=executor)
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise SettingError(
+            "a cluster needs Dask: pip install 'simplexplore[cluster]', here and on its workers."
+        ) from None
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise SettingError(
+            f"no Dask scheduler answers at {address!r} ({error}). 'dask scheduler' starts one, and "
+            "prints its address."
+        ) from None
+    with client:
+        yield client.get_executor(pure=False, retries=RETRIES)  # type: ignore[no-untyped-call]
