@@ -130,6 +130,12 @@ def _check_supported(problem: Problem) -> None:
             "no sampler minds [costs] yet: `bound` says what the best mix costs to find, but "
             "nothing can be run with costs. Drop them to count samples instead."
         )
+    if not problem.rewards.knows_sigma:
+        raise SettingError(
+            'no sampler learns sigma yet: `bound` says what sigma = "unknown" costs, but nothing '
+            "can be run with it. Give a sigma that is large enough, or limits of the rewards "
+            '(family = "bounded", which adapts to their spread).'
+        )
 
 
 def _tied(bound: Bound) -> str:

@@ -384,7 +384,7 @@ def _check_rewards(rewards: object, size: int) -> Family:
             "rewards must be Gaussian(...), Bernoulli(...), Poisson(...) or Bounded(...); "
             f"got {reprlib.repr(rewards)}."
         )
-    rewards.sigmas(size)  # refuses a wrong number of them
+    rewards.check_size(size)
     return rewards
 
 
