@@ -453,6 +453,12 @@ sigma_guess = -1
 sigma_guess must be positive; got -1.
 
 [rewards]
+family = "gaussian"
+sigma = "unknown"
+domain = [0, 1]
+a domain goes with a known sigma; remove it, or give sigma's numbers.
+
+[rewards]
 family = "bounded"
 low = 1
 high = 1

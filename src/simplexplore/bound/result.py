@@ -17,6 +17,7 @@ from simplexplore.geometry.standard_form import Vertex
 from simplexplore.problem.problem import EXPLORATION, Problem
 
 from .information import Information
+from .unknown_sigma import information_about, time_with
 
 Array = npt.NDArray[np.float64]
 
@@ -83,6 +84,8 @@ class ScenarioBound:
         Shares of what is spent; None where all samples cost 1.
     cost_per_sample : float
         What a sample costs on average.
+    known_sigma_time : float or None
+        T if the guess of sigma were known; None where sigma is.
     """
 
     characteristic_time: float
@@ -95,6 +98,7 @@ class ScenarioBound:
     unknowable: tuple[Unsampled, ...] = field(default=(), kw_only=True)
     spend: Array | None = field(default=None, kw_only=True)
     cost_per_sample: float = field(default=1.0, kw_only=True)
+    known_sigma_time: float | None = field(default=None, kw_only=True)
 
     @property
     def lower_bound_samples(self) -> float:
@@ -252,22 +256,29 @@ class Bound:
             w = self.problem.costs * w / (self.problem.costs @ w)
         own = self._own
         if isinstance(own, RelaxedBound):
-            return 1.0 / float(own._information.closest(w).value.min()) if own._information else 0.0
+            if own._information is None:
+                return 0.0
+            return time_with(
+                self.problem.rewards, 1.0 / float(own._information.certified(w).value.min())
+            )
         gaps = self._edges.gaps(self.means)
         if len(gaps) == 0:
             return 0.0
         if (gaps == 0).any():
             return math.inf
-        costs = self.problem.costs
-        information = Information(self._edges, gaps, self.means, self.problem.rewards, costs=costs)
-        return 1.0 / float(information.closest(w).value.min())
+        costs, rewards = self.problem.costs, self.problem.rewards
+        information = information_about(self._edges, gaps, self.means, rewards, costs=costs)
+        return time_with(rewards, 1.0 / float(information.certified(w).value.min()))
 
     def to_dict(self) -> dict[str, object]:
         """Plain Python numbers under the names of the command's JSON output."""
         epsilon, has_costs = self.problem.epsilon, self.problem.has_costs
+        rewards = self.problem.rewards
+        knows, guess = rewards.knows_sigma, rewards.sigmas(self.problem.size)
         return {
             "arms": list(self.problem.arms),
             "family": self.problem.rewards.name,
+            **({} if knows else {"sigma": "unknown", "sigma_guess": guess.tolist()}),
             "delta": self.delta,
             **({"epsilon": epsilon} if epsilon else {}),
             "means": self.means.tolist(),
@@ -299,6 +310,7 @@ class Bound:
                     "unique": s.unique,
                     **_relaxed_dict(s),
                     **(_cost_dict(s) if has_costs else {}),
+                    **({} if knows else {"known_sigma_characteristic_time": s.known_sigma_time}),
                     **({"unknowable": _unknowable(s)} if name == EXPLORATION else {}),
                 }
                 for name, s in self.scenarios.items()

@@ -352,6 +352,11 @@ class Gaussian(Family):
                 )
         with about("sigma_guess"):
             self._check_guess(known)
+        if self.domain is not None and not known:
+            raise ProblemError(
+                "a domain goes with a known sigma; remove it, or give sigma's numbers.",
+                place=Place(field="domain"),
+            )
 
     def _check_guess(self, known: bool) -> None:
         if self.sigma_guess is None:
@@ -383,7 +388,7 @@ class Gaussian(Family):
                 "arm.",
                 place=Place(field="rewards.sigma_guess"),
             )
-        return Gaussian(self.sigma_guess, domain=self.domain)
+        return Gaussian(self.sigma_guess)
 
     def sigmas(self, size: int) -> Array:
         if not self.knows_sigma:

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.bound.information import Information, binary_kl
+from simplexplore.bound.information import binary_kl
 from simplexplore.bound.result import RelaxedBound
+from simplexplore.bound.unknown_sigma import information_about, time_with
 from simplexplore.exploration.excess import excess_bound, limits_in_words
 from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.problem.problem import EXPLORATION, SCENARIOS
@@ -81,10 +82,10 @@ def times_alone(bound: Bound) -> Array:
     if apart.any():
         edges = bound._edges.only(apart)
         problem = bound.problem
-        information = Information(
+        information = information_about(
             edges, gaps[apart], bound.means, problem.rewards, costs=problem.costs
         )
-        times[apart] = information.edge_times()
+        times[apart] = [time_with(problem.rewards, x) for x in information.edge_times()]
     return times
 
 
@@ -284,6 +285,7 @@ NoteKind = Literal[
     "forced to zero",
     "exploration",
     "no estimate",
+    "unknown sigma",
     "no constraints",
 ]
 
@@ -344,6 +346,7 @@ def notes(bound: Bound) -> list[Note]:
         words = f"The constraints leave no use for: {_listed(bound.forced_to_zero)}."
         remarks.append(Note("forced to zero", words))
     remarks += _of_exploration(bound)
+    remarks += _of_sigma(bound)
     if bound.problem.has_costs and not bound.problem.epsilon and 0 < bound.cost < math.inf:
         words = "What a run would cost is not estimated: the number above is what none can beat."
         remarks.append(Note("no estimate", words))
@@ -381,6 +384,22 @@ def _of_exploration(bound: Bound) -> list[Note]:
         words = "How many samples a run takes is not estimated within limits on exploration."
         remarks.append(Note("no estimate", words))
     return remarks
+
+
+def _of_sigma(bound: Bound) -> list[Note]:
+    """What not knowing sigma costs."""
+    own = bound.scenarios[bound.problem.scenario]
+    known, time = own.known_sigma_time, own.characteristic_time
+    if not known or not 0 < time < math.inf:
+        return []
+    more = 100 * (time / known - 1)
+    what = "cost" if bound.problem.has_costs else "samples"
+    words = (
+        f"Not knowing sigma takes {more:.2g}% more {what} than knowing it, where delta is small; "
+        "at ordinary deltas more, since thresholds must allow for it. The guess of sigma is for "
+        "this plan only."
+    )
+    return [Note("unknown sigma", words)]
 
 
 def _listed(names: Sequence[str], limit: int = 8) -> str:
