@@ -331,13 +331,26 @@ room = -1
 room must be 0 or a positive number of pulls; got -1.
 
 stop_when = {regert = 0.1}
-unknown key 'regert' in stop_when; it takes regret.
+unknown key 'regert' in stop_when; it takes regret or budget.
 
 stop_when = 0.1
 stop_when must be a table such as {regret = 0.05}; got 0.1.
 
 stop_when = {}
 stop_when must be a table such as {regret = 0.05}; got {}.
+
+stop_when = {regret = 0.1, budget = 20}
+stop_when takes regret or budget, not both; remove one.
+
+stop_when = {budget = 2.5}
+the budget of stop_when must be a whole number of samples, 1 to 1,000,000,000,000; got 2.5.
+
+stop_when = {budget = 0}
+the budget of stop_when must be a whole number of samples, 1 to 1,000,000,000,000; got 0.
+
+epsilon = 0.1
+stop_when = {budget = 20}
+epsilon and a budget do not go together: a budget asks for the best policy that its samples ...
 
 stop_when = {regret = 0}
 the regret of stop_when must be a positive number, in the unit of rewards; got 0.

@@ -23,6 +23,7 @@ from simplexplore.problem.problem import EXPLORATION, Problem
 
 from .allocation import Allocation, optimal_allocation
 from .allocation_set import AllocationSet
+from .budget import fixed_budget
 from .corollaries import corollaries
 from .epsilon import best_answer, bracketed_answer
 from .information import EPS, binary_kl
@@ -52,6 +53,7 @@ def lower_bound(
     means: npt.ArrayLike | None = None,
     delta: float | None = None,
     epsilon: float | None = None,
+    budget: int | None = None,
 ) -> Bound:
     """Optimal policy, characteristic time and the least number of samples.
 
@@ -65,6 +67,9 @@ def lower_bound(
     epsilon : float, optional
         How much less than the best is good enough; default: the problem's. With epsilon > 0
         the scenarios are `RelaxedBound`, and all vertices are compared, not only neighbours.
+    budget : int, optional
+        A fixed number of samples, to say how sure they can make one; default: the problem's
+        `stop_when`.
 
     Examples
     --------
@@ -84,6 +89,8 @@ def lower_bound(
     delta = problem.delta if delta is None else problem.replace(delta=delta).delta
     if epsilon is not None:
         problem = problem.replace(epsilon=epsilon)
+    if budget is not None:
+        problem = problem.replace(stop_when={"budget": budget})
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             if isinstance(problem.rewards, Gaussian) and not problem.rewards.knows_sigma:
@@ -175,7 +182,11 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
         scenarios = {name: _in_samples(scenarios[name], sets[name]) for name in scenarios}
     if EXPLORATION in scenarios and (problem.epsilon or not tied):
         scenarios[EXPLORATION] = _explained(scenarios[EXPLORATION], allowed[EXPLORATION], edges)
+    own = sets[problem.scenario]
     return Bound(
+        budget=None
+        if problem.budget is None
+        else fixed_budget(edges, gaps, mu, problem.rewards, own, problem.budget),
         problem=problem,
         means=mu,
         delta=delta,

@@ -16,6 +16,7 @@ from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.standard_form import Vertex
 from simplexplore.problem.problem import EXPLORATION, Problem
 
+from .budget import Budget
 from .information import Information
 from .unknown_sigma import information_about, time_with
 
@@ -168,6 +169,8 @@ class Bound:
     bounds : mapping
         ``distance_lower <= T <= distance_upper`` (end-of-time), ``H <= T`` (Gaussian only,
         else None), and the condition number ``kappa`` of the active constraints.
+    budget : Budget or None
+        What a fixed number of samples can do in the problem's scenario, if one was given.
     """
 
     problem: Problem
@@ -181,6 +184,7 @@ class Bound:
     scenarios: Mapping[str, ScenarioBound]
     unconstrained: Unconstrained
     bounds: Mapping[str, float | None]
+    budget: Budget | None
     _polytope: Polytope = field(repr=False)
     _vertex: Vertex = field(repr=False)
     _edges: Edges = field(repr=False)
@@ -323,6 +327,7 @@ class Bound:
                 **(_cost_dict(self.unconstrained) if has_costs else {}),
             },
             "bounds": dict(self.bounds),
+            **({} if self.budget is None else {"budget": self.budget.to_dict()}),
             "redundant": list(self.redundant),
             "forced_to_zero": list(self.forced_to_zero),
         }

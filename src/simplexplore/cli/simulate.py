@@ -11,6 +11,7 @@ from simplexplore.report.json_text import to_json
 
 from .options import (
     AsJson,
+    Budget,
     Delta,
     Epsilon,
     Means,
@@ -19,6 +20,7 @@ from .options import (
     StopRegret,
     Workers,
     parse_means,
+    with_goal,
 )
 from .terminal import console, progress
 
@@ -105,6 +107,7 @@ def simulate(
     delta: Delta = None,
     epsilon: Epsilon = None,
     stop_regret: StopRegret = None,
+    budget: Budget = None,
     threshold: Threshold = defaults.THRESHOLD,
     tracking: Tracking = None,
     noise: Noise = None,
@@ -137,8 +140,7 @@ def simulate(
     problem = Problem.from_file(file)
     if epsilon is not None:
         problem = problem.replace(epsilon=epsilon)
-    if stop_regret is not None:
-        problem = problem.replace(stop_when={"regret": stop_regret})
+    problem = with_goal(problem, stop_regret, budget)
     jobs = [(name, place) for place in _scenarios(scenario, problem) for name in names]
     results = simulate_all(
         problem,

@@ -11,7 +11,16 @@ from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.report.json_text import to_json
 
-from .options import DEFAULT_STORE, AsJson, Delta, ProblemFile, StopRegret, StoreUrl
+from .options import (
+    DEFAULT_STORE,
+    AsJson,
+    Budget,
+    Delta,
+    ProblemFile,
+    StopRegret,
+    StoreUrl,
+    with_goal,
+)
 from .terminal import console
 
 if TYPE_CHECKING:
@@ -51,6 +60,7 @@ def create(
     ] = defaults.SAMPLER,
     delta: Delta = None,
     stop_regret: StopRegret = None,
+    budget: Budget = None,
     scenario: Annotated[
         str | None,
         typer.Option(
@@ -82,8 +92,7 @@ def create(
 
     seconds = parse_time(expire_after)
     problem = Problem.from_file(file)
-    if stop_regret is not None:
-        problem = problem.replace(stop_when={"regret": stop_regret})
+    problem = with_goal(problem, stop_regret, budget)
     with Study.create(
         store,
         file.stem if name is None else name,

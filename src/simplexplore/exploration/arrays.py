@@ -90,6 +90,7 @@ def make_setting(
         tracking=_TRACKING[plan.tracking or plan.sampler.tracking[scenario]],
         sticking=bool(problem.epsilon),
         delta=float(plan.delta_of_rule),
+        budget=problem.budget or 0,
         # One's own threshold may be anything; ours are never below log(1 / delta).
         # Bets on bounded rewards may know more than the statistic.
         # A small regret may be known long before.

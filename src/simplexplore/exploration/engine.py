@@ -102,7 +102,8 @@ class Engine:
             plan.threshold.function,
             problem.rewards.closed_form,
             bool(problem.epsilon),
-            bool(problem.stop_when),
+            bool(problem.regret_goal),
+            bool(problem.budget),
         )
         self._make_setting()
         self._forget_growth()
@@ -115,6 +116,11 @@ class Engine:
             raise ProblemError(
                 f"the limits on exploration leave no samples to {arms}; samplers need some of "
                 "every arm that a policy may use. 'simplexplore bound' says which limits they are."
+            )
+        least, budget = np.count_nonzero(self._allowed.in_play), self.plan.problem.budget
+        if budget is not None and budget < least:
+            raise ProblemError(
+                f"a budget of {budget} samples is too little: each of {least} arms needs one."
             )
 
     def twin(self) -> Engine:
@@ -150,8 +156,8 @@ class Engine:
 
     def _look_at_regret(self) -> None:
         """Say whether the regret is small enough, or when to look again."""
-        assert self.plan.problem.stop_when is not None
-        limit = self.plan.problem.stop_when.regret
+        limit = self.plan.problem.regret_goal
+        assert limit is not None
         regret = self.regret()
         pulls = self.pulls
         again = pulls + 1 + int(pulls * regret.wait(limit))
@@ -225,7 +231,7 @@ class Engine:
         """Compile what simulated runs need, if it is not there."""
         if not is_switched_off():
             self._program.compile("simulate")
-            if self.plan.problem.stop_when:
+            if self.plan.problem.regret_goal:
                 self._program.compile("gain")
                 self._stopwatch.skip()
 
@@ -458,9 +464,9 @@ class Engine:
 
     def right_answers(self, means: Array) -> set[int]:
         """Numbers of the vertices or answers met so far that are good enough."""
-        goal = self.plan.problem.stop_when
+        goal = self.plan.problem.regret_goal
         if goal and isinstance(self.table, VertexTable):
-            return self.table.good_answers(means, goal.regret)
+            return self.table.good_answers(means, goal)
         return self.table.right_answers(means)
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:

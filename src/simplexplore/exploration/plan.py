@@ -42,7 +42,7 @@ class Plan:
                 f"the {self.sampler.name} sampler must be given the optimal allocation: it "
                 "exists in simulations only, where the means are known."
             )
-        if self.problem.stop_when and self.threshold.name != "tilt":
+        if self.problem.regret_goal and self.threshold.name != "tilt":
             raise SettingError(
                 f"stop_when goes with the threshold 'tilt', which bounds the regret; "
                 f"{self.threshold.name!r} does not."
@@ -51,7 +51,13 @@ class Plan:
     @property
     def delta_of_rule(self) -> float:
         """Delta for each rule that may end it: that the policy is the best, or good enough."""
-        return self.delta / 2 if self.problem.stop_when else self.delta
+        return self.delta / 2 if self.problem.regret_goal else self.delta
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether delta is a promise: not where a number of samples ends the exploration."""
+        family = self.problem.rewards.name
+        return self.problem.budget is None and self.threshold.is_proven(family)
 
 
 def prepare(

@@ -93,6 +93,7 @@ class Setting(NamedTuple):
     tracking: int
     sticking: bool  # whether answers within epsilon are good enough (recommend_answer.py)
     delta: float
+    budget: int  # pulls that end the run, or 0
     least_level: float  # log(1 / delta), below every threshold
     log_union: float  # log(M / delta), M supports in the union bound
     variance: Vector  # (K,) known variances; ones where the family has its own

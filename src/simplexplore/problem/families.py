@@ -68,7 +68,7 @@ def _deviation(value: object, what: str) -> float:
     return number
 
 
-def _cost(mu: Array, lam: Array, shift: Array) -> Array:
+def information_cost(mu: Array, lam: Array, shift: Array) -> Array:
     """mu log(mu / lam) + lam - mu >= 0, the shared part of Bernoulli and Poisson.
 
     The terms cancel to second order in the shift lam - mu: with x = shift / mu and
@@ -455,7 +455,9 @@ class Bernoulli(Family):
         return means, rest
 
     def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
-        return _cost(mu, lam.mean, lam.shift) + _cost(rest, lam.rest, -lam.shift)
+        return information_cost(mu, lam.mean, lam.shift) + information_cost(
+            rest, lam.rest, -lam.shift
+        )
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(mean * (1 - mean))
@@ -494,7 +496,7 @@ class Poisson(Family):
     lowest_tilt: ClassVar[float] = -1.0
 
     def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
-        return _cost(mu, lam.mean, lam.shift)
+        return information_cost(mu, lam.mean, lam.shift)
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(mean)

@@ -277,6 +277,7 @@ NoteKind = Literal[
     "answer",
     "mix",
     "stop when",
+    "budget",
     "limits",
     "ties",
     "other allocations",
@@ -315,10 +316,21 @@ def notes(bound: Bound) -> list[Note]:
             if math.isinf(time):
                 words = "No samples within the limits settle any vertex of the feasible set."
             remarks.append(Note("mix", words))
-    if bound.problem.stop_when and bound.edges:
+    if (spent := bound.budget) is not None and bound.edges:
+        words = f"With {number(spent.samples)} samples, spread as well as can be, "
+        if spent.error_probability is None:
+            words += "nothing can be said: policies tie, or arms that matter get none."
+        else:
+            words += (
+                f"the best-looking mix is wrong with probability {spent.error_probability:.2g}, "
+                f"about; {number(spent.characteristic_time)} more divide that by e. It is no "
+                "promise, and delta has no part in it."
+            )
+        remarks.append(Note("budget", words))
+    if bound.problem.regret_goal and bound.edges:
         words = (
             f"All this is about the best mix itself; exploration stops earlier, once no mix earns "
-            f"{number(bound.problem.stop_when.regret)} more than the answer (see 'simulate')."
+            f"{number(bound.problem.regret_goal)} more than the answer (see 'simulate')."
         )
         remarks.append(Note("stop when", words))
     if bound.problem.scenario != "end-of-time" and bound.edges:

@@ -72,6 +72,11 @@ def _drawn(result: Results) -> str:
 def standing(result: Results) -> str:
     """Say whether the error probability is a promise."""
     threshold, family = result.plan.threshold, result.plan.problem.rewards.name
+    if result.plan.problem.budget is not None:
+        return (
+            f"Every run took {number(result.plan.problem.budget)} samples: nothing promises that "
+            "wrong answers are rarer than delta."
+        )
     if result.is_proven:
         return (
             f"{threshold.name} is proven for {family} rewards: a wrong answer has probability at "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -107,7 +107,7 @@ class Results:
         rewards, size = self.plan.problem.rewards, self.plan.problem.size
         told = self.noise is None or isinstance(rewards, Bounded)
         told = told or bool((np.asarray(self.noise) <= rewards.sigmas(size)).all())
-        return told and self.plan.threshold.is_proven(rewards.name)
+        return told and self.plan.is_proven
 
     def allocations(self) -> Array:
         """Share of its samples that each run gave each arm, (n, K)."""
@@ -149,7 +149,7 @@ class Results:
             "proven": self.is_proven,
             "delta": self.plan.delta,
             **({"epsilon": self.plan.problem.epsilon} if self.plan.problem.epsilon else {}),
-            **({"stop_when": asdict(goal)} if (goal := self.plan.problem.stop_when) else {}),
+            **({"stop_when": goal.to_dict()} if (goal := self.plan.problem.stop_when) else {}),
             "family": self.plan.problem.rewards.name,
             "runs": self.runs,
             "runs_asked": self.runs_asked,

@@ -15,7 +15,14 @@ from .pulls import PullIds
 RunningOrStopped = Literal["running", "stopped"]
 
 
-class Answer(TypedDict):
+class SureSoFar(TypedDict, total=False):
+    """Of an answer that came when the samples were spent: delta is not promised."""
+
+    confidence: float
+    regret_bound: float | None
+
+
+class Answer(SureSoFar):
     """What a study found, with the evidence for it."""
 
     policy: list[float]

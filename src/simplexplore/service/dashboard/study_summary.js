@@ -39,7 +39,12 @@ export function figures(status) {
     ["Given up", number(status.expired)],
     ["Allowed error", number(status.delta)],
     ...(status.epsilon ? [["Allowed loss", number(status.epsilon)]] : []),
-    ...(status.stop_when ? [["Stops when lost at most", number(status.stop_when.regret)]] : []),
+    ...(status.stop_when?.regret
+      ? [["Stops when lost at most", number(status.stop_when.regret)]]
+      : []),
+    ...(status.stop_when?.budget
+      ? [["Stops after", `${number(status.stop_when.budget)} samples`]]
+      : []),
     ...sure,
   ];
   return el("dl", { class: "figures" }, ...pairs.map(([name, value]) =>

@@ -1,0 +1,171 @@
+"""A fixed number of samples: rates against ground truth and exact probabilities, runs that stop."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import simplexplore as sx
+from commands import run
+from instances import paper
+from simplexplore.bound.budget import swapped
+from simplexplore.errors import ProblemError
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.stop_when import StopWhen
+
+THREE = {"cap": "a1 <= 0.6"}
+
+# Times of fixed budgets to the last digit shown: a multiplicative solver and cutting planes agree.
+TIMES = {
+    "bern_app1": 367.4523637169,
+    "bern_app2": 804.6295991520,
+}
+
+
+def budget_of(problem, samples=1000, **options):
+    return sx.lower_bound(problem, budget=samples, **options).budget
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_times_of_the_papers_instances(name):
+    found = budget_of(paper(name))
+    assert found.characteristic_time == pytest.approx(TIMES[name], rel=2e-9)
+    assert found.relative_gap < 1e-8
+
+
+def test_times_of_small_problems():
+    two = budget_of(sx.Problem(2, rewards=Bernoulli(), means=[0.7, 0.4]))
+    assert two.characteristic_time == pytest.approx(20.9592508737, rel=2e-9)
+    np.testing.assert_allclose(two.allocation, [0.49447264, 0.50552736], atol=1e-6)
+    three = budget_of(sx.Problem(3, THREE, Bernoulli(), means=[0.7, 0.5, 0.4]))
+    assert three.characteristic_time == pytest.approx(210.0052927570, rel=2e-9)
+    stars = sx.Problem(3, THREE, Bounded(1.0, 5.0), means=[3.8, 3.0, 2.6])
+    assert budget_of(stars).characteristic_time == pytest.approx(210.0052927570, rel=2e-9)
+
+
+def test_gaussian_rewards_have_the_times_of_the_bound():
+    problem = paper("exp1")
+    for scenario in ("end-of-time", "anytime"):
+        bound = sx.lower_bound(problem.replace(scenario=scenario), budget=3000)
+        assert bound.budget.characteristic_time == pytest.approx(
+            bound.characteristic_time, rel=1e-8
+        )
+    unknown = problem.replace(rewards=Gaussian("unknown", sigma_guess=problem.rewards.sigma))
+    found = budget_of(unknown, 3000)
+    assert found.error_probability == pytest.approx(0.039, abs=5e-4)  # as if sigma were known
+
+
+def test_two_arms_against_their_exact_error():
+    """Equal shares of coins and counts: the exponent is that of sums of binomials."""
+    samples = 400
+    for rewards, means in ((Bernoulli(), [0.7, 0.5]), (Poisson(), [1.5, 1.1])):
+        kind = stats.binom if rewards.name == "bernoulli" else stats.poisson
+
+        def law(mean, kind=kind, n=samples // 2):
+            return (n, mean) if kind is stats.binom else (n * mean,)
+
+        k = np.arange(2000)
+        wrong = kind.pmf(k, *law(means[0])) @ kind.sf(k, *law(means[1]))
+        ties = kind.pmf(k, *law(means[0])) @ kind.pmf(k, *law(means[1]))
+        found = budget_of(sx.Problem(2, rewards=rewards, means=means), samples)
+        assert found.error_probability == pytest.approx(wrong + ties / 2, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("family", "mu"), [(Bernoulli(), 0.3), (Bounded(), 0.999), (Poisson(), 2.5)]
+)
+def test_swapped_tilts(family, mu):
+    """lam(s) minimises d(lam, mu) + s lam, and no digit is lost at either end."""
+    one = np.ones(1)
+    other = swapped(family)
+
+    def cost(lam):
+        return family.divergence(np.array([lam]), np.array([mu]), one)[0]
+
+    for s in (-3.0, -0.2, 0.0, 0.4, 30.0):
+        at = other.tilt(np.array([mu]), np.array([1 - mu]), np.array([s]), np.array([1 + s]), one)
+        lam = at.mean[0]
+        own = other.cost(np.array([mu]), np.array([1 - mu]), at, one)[0]
+        assert own == pytest.approx(cost(lam), rel=1e-9, abs=1e-15)
+        assert at.shift[0] == pytest.approx(lam - mu, abs=1e-15)
+        for near in (lam * (1 - 1e-4), min(lam * (1 + 1e-4), (1 + lam) / 2 if mu < 1 else 1e9)):
+            assert cost(near) + s * near >= own + s * lam - 1e-15
+    assert other.tilt(
+        np.array([mu]), np.array([1 - mu]), np.array([700.0]), np.array([701.0]), one
+    ).mean[0] == pytest.approx(0.0, abs=1e-300)
+
+
+def test_more_samples_make_surer_and_ties_say_nothing():
+    problem = paper("exp2")
+    errors = [budget_of(problem, n).error_probability for n in (10, 300, 1000, 2000)]
+    assert errors[0] == 1.0
+    assert errors[1:] == pytest.approx([0.486, 0.066, 0.005], abs=6e-4)
+    assert all(later < earlier for earlier, later in itertools.pairwise(errors))
+    tied = budget_of(sx.Problem(3, means=[1.0, 1.0, 0.0]))
+    assert (tied.error_probability, tied.characteristic_time) == (None, math.inf)
+    single = budget_of(sx.Problem(2, {"only": "a1 == 1"}, means=[1.0, 0.0]))
+    assert (single.error_probability, single.characteristic_time) == (0.0, 0.0)
+
+
+def test_an_explorer_stops_when_all_is_spent():
+    problem = sx.Problem(3, THREE, stop_when={"budget": 40}, delta=0.5)
+    explorer = sx.Explorer(problem, seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        assert not explorer.stopped
+        arm = explorer.ask()
+        # The evidence is enough long before: a budget is spent to the last sample.
+        explorer.tell(arm, 10.0 * (arm == "a2") + rng.standard_normal())
+    assert explorer.stopped
+    assert explorer.ask() is None
+    assert explorer.pulls == 40
+    assert explorer.policy.tolist() == [0.0, 1.0, 0.0]
+    assert explorer.confidence > 0.99
+    assert explorer.regret_bound == 0.0
+
+
+def test_what_is_refused_and_what_is_written():
+    with pytest.raises(ProblemError, match="a budget of 2 samples is too little: each of 3 arms"):
+        sx.Explorer(sx.Problem(3), stop_when={"budget": 2})
+    problem = sx.Problem(3, stop_when=StopWhen(budget=300))
+    assert "stop_when = {budget = 300}" in problem.to_text()
+    assert sx.Problem.from_text(problem.to_text()) == problem
+    assert repr(problem).endswith("stops at 300 samples>")
+    assert problem.accepted_regret == 0.0
+
+
+def test_a_study_stops_with_what_it_knows(tmp_path):
+    problem = sx.Problem(["x", "y"], stop_when={"budget": 6})
+    with sx.Study.create(f"sqlite:///{tmp_path}/s.db", "s", problem) as study:
+        for _ in range(6):
+            assert study.status()["answer"] is None
+            (pull,) = study.ask(1)
+            study.tell(pull.id, 1.0 * (pull.arm == "x"))
+        status = study.status()
+        answer = status["answer"]
+        words = study.answer_in_words
+    assert (status["state"], status["stop_when"], status["proven"]) == (
+        "stopped",
+        {"budget": 6},
+        False,
+    )
+    assert answer["mix"] == {"x": 1.0}
+    assert answer["rewards"] == 6
+    assert answer["confidence"] == status["confidence"] < 0.9
+    assert answer["regret_bound"] == status["regret_bound"] > 0
+    assert words.startswith("The answer, after 6 samples (no delta is promised), with confidence ")
+
+
+def test_commands(tmp_path):
+    file = tmp_path / "two.toml"
+    file.write_text('arms = ["a", "b"]\nmeans = [0.7, 0.4]\n[rewards]\nfamily = "bernoulli"\n')
+    found = json.loads(run("bound", file, "--budget", "100", "--json").stdout)["budget"]
+    assert found["samples"] == 100
+    assert found["characteristic_time"] == pytest.approx(20.9592508737, rel=1e-8)
+    assert 0 < found["error_probability"] < 0.01
+    assert len(found["allocation"]) == 2
+    text = " ".join(run("bound", file, "--budget", "100").stdout.split())
+    assert "With 100 samples, spread as well as can be, the best-looking mix is wrong" in text
