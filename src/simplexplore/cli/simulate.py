@@ -142,25 +142,39 @@ def simulate(
         problem = problem.replace(epsilon=epsilon)
     problem = with_goal(problem, stop_regret, budget)
     jobs = [(name, place) for place in _scenarios(scenario, problem) for name in names]
-    results = simulate_all(
-        problem,
-        jobs,
-        runs=runs,
-        means=given,
-        delta=delta,
-        seed=seed,
-        threshold=threshold,
-        tracking=tracking,
-        noise=drawn,
-        workers=workers,
-        max_steps=max_steps,
-    )
+    earlier: list[Results] = []
+    for samples in (*_smaller_budgets(problem, plot), problem.budget):
+        if samples is not None:
+            problem = problem.replace(stop_when={"budget": samples})
+        results = simulate_all(
+            problem,
+            jobs,
+            runs=runs,
+            means=given,
+            delta=delta,
+            seed=seed,
+            threshold=threshold,
+            tracking=tracking,
+            noise=drawn,
+            workers=workers,
+            max_steps=max_steps,
+        )
+        earlier += results
+    shown = earlier if plot is not None else results
     if trace is not None:
         write_trace(results, trace)
-    _show(results, out, plot, as_json)
+    _show(shown, out, plot, as_json)
     if trace is not None and not as_json:
         console().print(f"\nTraces: {trace}")
     exit_if_unfinished(results, jobs)
+
+
+def _smaller_budgets(problem: "Problem", plot: Path | None) -> list[int]:
+    """Budgets for a curve: an eighth, a quarter and a half of the problem's, if it has one."""
+    if plot is None or problem.budget is None:
+        return []
+    parts = (problem.budget // part for part in (8, 4, 2))
+    return [samples for samples in parts if samples >= problem.size]
 
 
 def _show(results: "list[Results]", out: Path | None, plot: Path | None, as_json: bool) -> None:

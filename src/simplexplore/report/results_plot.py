@@ -10,6 +10,7 @@ from simplexplore.errors import SettingError
 from simplexplore.problem.spelling import policy_in_words
 
 from .bound_text import notes
+from .budget_plot import budget_figure
 from .page import DIM, GUTTER, LINE, SMALL, TEXT, Page, save_picture
 from .results_group import Group, colour
 from .results_panels import (
@@ -58,11 +59,13 @@ def results_figure(results: Sequence[Results]) -> Figure:
     """Draw simulations as a matplotlib figure, for use in a notebook or a report.
 
     Axes carry labels: for group g of comparable results ``times g``, ``correct g``, and
-    ``allocation g i`` for its result i.
+    ``allocation g i`` for its result i. Where all runs have a budget: ``errors g``.
     """
     finished = [result for result in results if result.runs]
     if not finished:
         raise SettingError("there is nothing to draw: no run has finished.")
+    if all(result.plan.problem.budget for result in finished):
+        return budget_figure(finished)
     groups = [Group(group) for group in comparable(finished)]
     colour(groups)
     alike = _alike(groups)

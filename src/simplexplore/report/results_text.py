@@ -74,8 +74,8 @@ def standing(result: Results) -> str:
     threshold, family = result.plan.threshold, result.plan.problem.rewards.name
     if result.plan.problem.budget is not None:
         return (
-            f"Every run took {number(result.plan.problem.budget)} samples: nothing promises that "
-            "wrong answers are rarer than delta."
+            "With a budget the number of samples is given, and nothing promises that wrong answers "
+            "are rarer than delta."
         )
     if result.is_proven:
         return (

@@ -164,6 +164,7 @@ class Results:
             "excess_bound": self.excess_bound if self.excess_bound != math.inf else None,
             "capped": int(self.capped.sum()),
             "lower_bound": self.lower_bound,
+            **({} if self.bound.budget is None else {"budget": self.bound.budget.to_dict()}),
             "microseconds_per_step": 1e6 * self.seconds / steps if steps else None,
             "mean_allocation": self.allocations().mean(axis=0).tolist() if self.runs else None,
             "constraint_use": self.constraint_use(),
