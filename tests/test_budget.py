@@ -10,9 +10,10 @@ from scipy import stats
 
 import simplexplore as sx
 from commands import run
+from engines import engine_for, follow, uncompiled
 from instances import paper
 from simplexplore.bound.budget import swapped
-from simplexplore.errors import ProblemError
+from simplexplore.errors import ProblemError, SettingError
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.stop_when import StopWhen
 
@@ -125,6 +126,45 @@ def test_an_explorer_stops_when_all_is_spent():
     assert explorer.policy.tolist() == [0.0, 1.0, 0.0]
     assert explorer.confidence > 0.99
     assert explorer.regret_bound == 0.0
+
+
+def slow_halving(policies, budget, draw, size):
+    """Arms of sequential halving, step by step, in the plainest words."""
+    left = list(range(len(policies)))
+    sums, n, target = np.zeros(size), np.zeros(size), np.zeros(size)
+    arms, w, end = [], None, -1.0
+    for t in range(budget):
+        if t < size:
+            arm = t
+            target += 1 / size
+        else:
+            if w is not None and len(left) > 1 and t >= end:
+                earned = policies[left] @ (sums / n)
+                order = np.argsort(-earned, kind="stable")[: (len(left) + 1) // 2]
+                left, w = sorted(left[i] for i in order), None
+            if w is None:
+                differ = np.ptp(policies[left], axis=0) > 1e-12
+                w = differ / differ.sum() if differ.any() else np.full(size, 1 / size)
+                end = t + (budget - t) / max(1, math.ceil(math.log2(len(left))))
+            target += w
+            arm = int(np.argmin(np.where(w > 0, n - target, np.inf)))
+        sums[arm] += draw(arm, int(n[arm]))
+        n[arm] += 1
+        arms.append(arm)
+    return arms
+
+
+def test_halving_against_a_slow_twin():
+    problem = paper("exp1").replace(stop_when={"budget": 90})
+    rewards = np.random.default_rng(3).normal(problem.means, 1, (90, problem.size)).T
+    engine = uncompiled(engine_for(problem, "halving", threshold="tilt"))
+    arms = follow(engine, rewards, 1000)
+    policies = engine._setting.policies
+    assert len(policies) == 9
+    slow = slow_halving(policies, 90, lambda a, k: rewards[a, k], problem.size)
+    assert arms == slow
+    with pytest.raises(SettingError, match="halving sampler needs to know how many samples"):
+        sx.Explorer(paper("exp1"), "halving")
 
 
 def test_what_is_refused_and_what_is_written():

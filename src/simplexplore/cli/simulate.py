@@ -33,7 +33,8 @@ Samplers = Annotated[
     str,
     typer.Option(
         metavar="NAME[,NAME...]",
-        help="top-two, ctns, cge, ptns, uniform, oracle, or a file of your own.",
+        help="top-two, ctns, cge, ptns, uniform, oracle, with a budget halving, or a file of "
+        "your own.",
     ),
 ]
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each sampler.")]

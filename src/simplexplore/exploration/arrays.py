@@ -124,6 +124,9 @@ def make_setting(
         betting=betting,
         rule=rule,
         log_policy=float(log_policy),
+        policies=np.array([vertex.policy for vertex in table.vertices])
+        if plan.sampler.policies and isinstance(table, VertexTable)
+        else np.zeros((0, problem.size)),
         pairs=best_arm_table(problem.size, arms)
         if plan.sampler.in_scenario(scenario).pairs
         else empty_table(),

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.errors import ProblemError, SettingError, SimplexploreError
+from simplexplore.errors import ProblemError, SettingError, SimplexploreError, TooLargeError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.circuits import count_directions
 from simplexplore.geometry.polytope import Polytope
@@ -45,7 +45,6 @@ from simplexplore.kernels.records import (
 from simplexplore.kernels.search import BEST, LOOKS, gain_bound, level_of_policy, surplus
 from simplexplore.kernels.tilt import tilt_evidence
 from simplexplore.problem.spelling import listed
-from simplexplore.samplers import SAMPLERS
 
 from .arrays import fitted, make_setting, make_state, scenario_of_rule
 from .compile import Program, Stopwatch, is_switched_off
@@ -92,7 +91,7 @@ class Engine:
         else:
             # The start must not depend on any means: maximise nothing.
             start = self.polytope.optimal_vertex(np.zeros(problem.size))
-            self.table = VertexTable(self.polytope, start)
+            self.table = self._explored(VertexTable(self.polytope, start))
         self._allowed = AllocationSet.of(self.polytope, plan.scenario)
         self._check_samples()
         self._sampler = plan.sampler.in_scenario(scenario_of_rule(self._allowed))
@@ -129,9 +128,18 @@ class Engine:
         other.plan, other.polytope = self.plan, self.polytope
         other._allowed = self._allowed
         other._sampler, other._program = self._sampler, self._program
-        other.table, other._setting = self.table.fresh(), self._setting
+        other.table, other._setting = self._explored(self.table.fresh()), self._setting
         other._forget_growth()
         return other
+
+    def _explored(self, table: VertexTable | AnswerTable) -> VertexTable | AnswerTable:
+        """The table with all vertices, where the sampler must know them."""
+        if self.plan.sampler.policies and not (isinstance(table, VertexTable) and table.explore()):
+            raise TooLargeError(
+                f"there are too many policies for {self.plan.sampler.name}, which compares them "
+                "all; choose another sampler."
+            )
+        return table
 
     def _make_setting(self) -> None:
         parts = self.polytope, self._allowed, self.table, self._program.slots
@@ -225,7 +233,7 @@ class Engine:
     @property
     def is_ours(self) -> bool:
         """Whether sampler and threshold are the program's own."""
-        return self._sampler.name in SAMPLERS and self.plan.threshold.file is None
+        return self._sampler.is_ours and self.plan.threshold.file is None
 
     def compile(self) -> None:
         """Compile what simulated runs need, if it is not there."""
@@ -281,7 +289,7 @@ class Engine:
     def _check_allocation(self) -> None:
         """Raise `SettingError` if a sampler of the user's last wrote something else."""
         sampler, setting, w = self._sampler, self._setting, self.run.w
-        if sampler.name in SAMPLERS:
+        if sampler.is_ours:
             return
         shares = np.round(w, 6).tolist()
         if not (w.min() >= -_OFF and abs(w.sum() - 1) <= _OFF):

@@ -42,6 +42,11 @@ class Plan:
                 f"the {self.sampler.name} sampler must be given the optimal allocation: it "
                 "exists in simulations only, where the means are known."
             )
+        if self.sampler.needs_budget and self.problem.budget is None:
+            raise SettingError(
+                f"the {self.sampler.name} sampler needs to know how many samples there are: give a "
+                "budget (--budget, or stop_when = {budget = N})."
+            )
         if self.problem.regret_goal and self.threshold.name != "tilt":
             raise SettingError(
                 f"stop_when goes with the threshold 'tilt', which bounds the regret; "

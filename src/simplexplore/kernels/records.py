@@ -121,6 +121,7 @@ class Setting(NamedTuple):
     betting: bool  # whether Run.bets are kept: bounded rewards
     rule: int  # what `tilt` must rule out: EDGES, PAIRS or POLICIES
     log_policy: float  # level for one of a policy's edges, less the log of their number
+    policies: Matrix  # (V, K) all vertices, for samplers that ask for them
     pairs: Table  # edges of the best-arm problem, one vertex per arm (empty if unused)
     slots: Slots  # the functions that a run binds
 

@@ -21,7 +21,7 @@ from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.families import Bounded
 from simplexplore.problem.problem import EXPLORATION, Problem
-from simplexplore.samplers import SAMPLERS, find_sampler
+from simplexplore.samplers import FOR_BUDGETS, SAMPLERS, find_sampler
 
 from .results_files import ResultsFolder
 
@@ -264,7 +264,7 @@ def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
     plan = result.plan
     arrays = {name: getattr(result, name).astype(kind) for name, kind in _ARRAYS.items()}
     name = folder.write_arrays(f"{plan.sampler.name}-{plan.scenario}", arrays)
-    own = [] if plan.sampler.name in SAMPLERS else [plan.sampler.file, plan.sampler.within]
+    own = [] if plan.sampler.is_ours else [plan.sampler.file, plan.sampler.within]
     return {
         "sampler": plan.sampler.name,
         "sampler_file": folder.write_own(own),
@@ -295,7 +295,9 @@ def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, B
         bounds[key] = lower_bound(problem, means, delta)
     plan = Plan(
         problem=problem,
-        sampler=find_sampler(_name_or_file(entry, "sampler", folder.path, SAMPLERS)),
+        sampler=find_sampler(
+            _name_or_file(entry, "sampler", folder.path, (*SAMPLERS, *FOR_BUDGETS))
+        ),
         threshold=find_threshold(_name_or_file(entry, "threshold", folder.path, tuple(THRESHOLDS))),
         delta=delta,
         scenario=problem.scenario,
