@@ -15,7 +15,7 @@ BUDGETS = {
     "eight-arms": (300, 1000, 2000),
     "triangle": (1000, 3000, 6000),
 }
-SAMPLERS = ("uniform", "halving", "oracle", "ctns", "top-two")
+SAMPLERS = ("uniform", "halving", "oracle", "top-two")
 SEED = 20261116
 OUT = Path(__file__).with_suffix(".md")
 
