@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy import stats
 
 import simplexplore as sx
@@ -16,6 +17,9 @@ from simplexplore.bound.budget import swapped
 from simplexplore.errors import ProblemError, SettingError
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.stop_when import StopWhen
+from simplexplore.report.results_plot import results_figure
+from simplexplore.report.results_table import print_results
+from simulated import made_up
 
 THREE = {"cap": "a1 <= 0.6"}
 
@@ -209,3 +213,38 @@ def test_commands(tmp_path):
     assert len(found["allocation"]) == 2
     text = " ".join(run("bound", file, "--budget", "100").stdout.split())
     assert "With 100 samples, spread as well as can be, the best-looking mix is wrong" in text
+
+
+def test_pictures_and_tables_of_error_rates():
+    star = paper("exp2")
+    results = [
+        made_up(star.replace(stop_when={"budget": n}), sampler, wrong=wrong)
+        for n, rates in ((500, (20, 10)), (1000, (9, 1)), (2000, (4, 0)))
+        for sampler, wrong in zip(("uniform", "halving"), rates, strict=True)
+    ]
+    (axes,) = results_figure(results).axes
+    assert axes.get_label() == "errors 0"
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["500", "1,000", "2,000"]
+    names = {text.get_text(): text.get_position()[1] for text in axes.texts}
+    assert names["halving"] < names["uniform"]
+    console = Console(width=80, record=True, markup=False)
+    print_results(results[-2:], console)
+    shown = " ".join(console.export_text().split())
+    assert "Wrong answers after 2,000 samples" in shown
+    assert "uniform 8% 2.2% and 19%" in shown
+    assert "halving 0% 0% and 7.1%" in shown
+    assert "planned, means known 0.52%" in shown
+    assert "nothing promises that wrong answers are rarer than delta" in shown
+    assert results[0].summary()["budget"]["samples"] == 500
+    assert not results[0].is_proven
+
+
+def test_compiled_runs_take_as_many_samples_as_there_are():
+    problem = sx.Problem(3, THREE, means=[8.0, 4.0, 0.0], stop_when={"budget": 50})
+    found = sx.simulate(problem, sampler="halving", runs=40, seed=1, workers=1)
+    assert (found.stopping_times == 50).all()
+    assert not found.capped.any()
+    assert (found.pulls.sum(axis=1) == 50).all()
+    # Every arm has eight samples or more in the first round: of 40 answers, none is wrong but with
+    # probability 1e-13.
+    assert found.correct.all()
