@@ -14,7 +14,7 @@ from commands import run
 from engines import engine_for, follow, uncompiled
 from instances import paper
 from simplexplore.bound.budget import swapped
-from simplexplore.errors import ProblemError, SettingError
+from simplexplore.errors import ProblemError, SettingError, StoppedError
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.stop_when import StopWhen
 from simplexplore.report.results_plot import results_figure
@@ -201,6 +201,21 @@ def test_a_study_stops_with_what_it_knows(tmp_path):
     assert answer["confidence"] == status["confidence"] < 0.9
     assert answer["regret_bound"] == status["regret_bound"] > 0
     assert words.startswith("The answer, after 6 samples (no delta is promised), with confidence ")
+
+
+def test_a_study_hands_out_no_more_than_its_budget(tmp_path):
+    problem = sx.Problem(["x", "y"], stop_when={"budget": 5})
+    with sx.Study.create(f"sqlite:///{tmp_path}/s.db", "s", problem) as study:
+        first = study.ask(3)
+        rest = study.ask(9, key="k")
+        assert len(rest) == 2
+        assert study.ask(9, key="k") == rest
+        with pytest.raises(StoppedError, match="has handed out all 5 pulls of its budget"):
+            study.ask(1)
+        for pull in (*first, *rest):
+            study.tell(pull.id, 0.5)
+        assert study.stopped
+        assert study.answer["rewards"] == 5
 
 
 def test_commands(tmp_path):
