@@ -182,11 +182,14 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
         scenarios = {name: _in_samples(scenarios[name], sets[name]) for name in scenarios}
     if EXPLORATION in scenarios and (problem.epsilon or not tied):
         scenarios[EXPLORATION] = _explained(scenarios[EXPLORATION], allowed[EXPLORATION], edges)
-    own = sets[problem.scenario]
+    budget = None
+    if problem.budget is not None:
+        own = sets[problem.scenario]
+        budget = fixed_budget(edges, gaps, mu, problem.rewards, own, problem.budget)
+        if budget.relative_gap > WORST_GAP:
+            raise _uncertified(budget.characteristic_time, budget.relative_gap)
     return Bound(
-        budget=None
-        if problem.budget is None
-        else fixed_budget(edges, gaps, mu, problem.rewards, own, problem.budget),
+        budget=budget,
         problem=problem,
         means=mu,
         delta=delta,
