@@ -80,6 +80,11 @@ def test_a_file_needs_only_arms() -> None:
     [
         ('family = "gaussian"', Gaussian(1.0)),
         ('family = "gaussian"\nsigma = [1, 2.5]', Gaussian((1.0, 2.5))),
+        ('family = "gaussian"\nsigma = "unknown"', Gaussian(None)),
+        (
+            'family = "gaussian"\nsigma = "unknown"\nequal_sigma = true\nsigma_guess = 2',
+            Gaussian("unknown", equal_sigma=True, sigma_guess=2.0),
+        ),
         ('family = "gaussian"\ndomain = [-5, 5]', Gaussian(domain=(-5.0, 5.0))),
         ('family = "bernoulli"', Bernoulli()),
         ('family = "poisson"\ndomain = [1, 5]', Poisson(domain=(1.0, 5.0))),
@@ -275,13 +280,16 @@ values = st.recursive(
     | st.integers(-2, 3)
     | st.floats()
     | st.sampled_from(
-        ["a", "b", "a <= 1", "each <= 1", "anytime", "exploration", "gaussian", "bounded", "", "`"]
+        [
+            *("a", "b", "a <= 1", "each <= 1", "anytime", "exploration", "gaussian", "bounded"),
+            *("unknown", "", "`"),
+        ]
     ),
     lambda inner: st.lists(inner, max_size=3),
     max_leaves=6,
 )
 settings_keys = ["means", "delta", "scenario", "x"]
-rewards_keys = ["family", "sigma", "low", "high", "domain", "delta"]
+rewards_keys = ["family", "sigma", "sigma_guess", "equal_sigma", "low", "high", "domain", "delta"]
 constraint_keys = ["matrix", "upper", "lower", "equal", "names", "x", "delta"]
 
 
@@ -323,13 +331,26 @@ room = -1
 room must be 0 or a positive number of pulls; got -1.
 
 stop_when = {regert = 0.1}
-unknown key 'regert' in stop_when; it takes regret.
+unknown key 'regert' in stop_when; it takes regret or budget.
 
 stop_when = 0.1
 stop_when must be a table such as {regret = 0.05}; got 0.1.
 
 stop_when = {}
 stop_when must be a table such as {regret = 0.05}; got {}.
+
+stop_when = {regret = 0.1, budget = 20}
+stop_when takes regret or budget, not both; remove one.
+
+stop_when = {budget = 2.5}
+the budget of stop_when must be a whole number of samples, 1 to 1,000,000,000,000; got 2.5.
+
+stop_when = {budget = 0}
+the budget of stop_when must be a whole number of samples, 1 to 1,000,000,000,000; got 0.
+
+epsilon = 0.1
+stop_when = {budget = 20}
+epsilon and a budget do not go together: a budget asks for the best policy that its samples ...
 
 stop_when = {regret = 0}
 the regret of stop_when must be a positive number, in the unit of rewards; got 0.
@@ -387,7 +408,7 @@ sigma = 1
 [rewards]
 family = "gaussian"
 high = 1
-'high' in [rewards] is not for gaussian rewards, which take only sigma, domain; remove ...
+'high' in [rewards] is not for gaussian rewards, which take only sigma, equal_sigma, ...
 
 [rewards]
 family = "gaussian"
@@ -403,6 +424,52 @@ sigma has 2 numbers for 3 arms; give one number, or one per arm.
 family = "gaussian"
 sigma = true
 sigma must be a number; got True.
+
+[rewards]
+family = "gaussian"
+sigma = "unkown"
+sigma must be a number; got 'unkown'. Where nobody knows it, write 'unknown'.
+
+[rewards]
+family = "gaussian"
+sigma_guess = 1
+sigma_guess is for sigma = 'unknown'; remove it, or sigma's numbers.
+
+[rewards]
+family = "gaussian"
+equal_sigma = true
+equal_sigma is for sigma = 'unknown'; remove it: the numbers of sigma say whether they are equal.
+
+[rewards]
+family = "gaussian"
+sigma = "unknown"
+equal_sigma = 1
+equal_sigma must be true or false; got 1.
+
+[rewards]
+family = "gaussian"
+sigma = "unknown"
+equal_sigma = true
+sigma_guess = [1, 2, 1]
+with equal_sigma, sigma_guess must be one number.
+
+[rewards]
+family = "gaussian"
+sigma = "unknown"
+sigma_guess = [1, 2]
+sigma_guess has 2 numbers for 3 arms; give one number, or one per arm.
+
+[rewards]
+family = "gaussian"
+sigma = "unknown"
+sigma_guess = -1
+sigma_guess must be positive; got -1.
+
+[rewards]
+family = "gaussian"
+sigma = "unknown"
+domain = [0, 1]
+a domain goes with a known sigma; remove it, or give sigma's numbers.
 
 [rewards]
 family = "bounded"

@@ -162,7 +162,10 @@ def test_ties_with_a_cap():
     [
         ({"sampler": "ctsn"}, r"no sampler 'ctsn'\. Did you mean 'ctns'\?"),
         ({"sampler": "toptwo"}, r"Did you mean 'top-two'"),
-        ({"sampler": "xyzzy"}, r"Known: ctns, cge, ptns, uniform, oracle, top-two, or a file"),
+        (
+            {"sampler": "xyzzy"},
+            r"ptns, uniform, oracle, top-two, halving, or a file",
+        ),
         ({"sampler": "missing.py"}, r"no sampler file 'missing\.py'"),
         ({"threshold": "kk12"}, r"no threshold 'kk12'\. Did you mean 'kk21'"),
         ({"tracking": "cumulativ"}, r"no tracking 'cumulativ'"),

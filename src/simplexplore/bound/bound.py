@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import MeansError, NotConvergedError
+from simplexplore.errors import MeansError, NotConvergedError, SettingError
 from simplexplore.geometry.answers import Answers, best_vertices
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import EXPLORATION, Problem, check_problem
 
 from .allocation import Allocation, optimal_allocation
 from .allocation_set import AllocationSet
+from .budget import fixed_budget
 from .corollaries import corollaries
 from .epsilon import best_answer, bracketed_answer
-from .information import Information, binary_kl
-from .result import Bound, ScenarioBound, Unconstrained, Unsampled
+from .information import EPS, binary_kl
+from .result import Bound, RelaxedBound, ScenarioBound, Unconstrained, Unsampled
+from .unknown_sigma import information_about, time_with
 
 Array = npt.NDArray[np.float64]
 
@@ -49,6 +53,7 @@ def lower_bound(
     means: npt.ArrayLike | None = None,
     delta: float | None = None,
     epsilon: float | None = None,
+    budget: int | None = None,
 ) -> Bound:
     """Optimal policy, characteristic time and the least number of samples.
 
@@ -62,6 +67,9 @@ def lower_bound(
     epsilon : float, optional
         How much less than the best is good enough; default: the problem's. With epsilon > 0
         the scenarios are `RelaxedBound`, and all vertices are compared, not only neighbours.
+    budget : int, optional
+        A fixed number of samples, to say how sure they can make one; default: the problem's
+        `stop_when`.
 
     Examples
     --------
@@ -82,8 +90,12 @@ def lower_bound(
     delta = problem.delta if delta is None else problem.replace(delta=delta).delta
     if epsilon is not None:
         problem = problem.replace(epsilon=epsilon)
+    if budget is not None:
+        problem = problem.replace(stop_when={"budget": budget})
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
+            if isinstance(problem.rewards, Gaussian) and not problem.rewards.knows_sigma:
+                return _unknown_sigma(problem, problem.rewards, mu, delta)
             return _bound(problem, mu, delta)
     except ArithmeticError as error:
         raise NotConvergedError(
@@ -91,6 +103,58 @@ def lower_bound(
             "too large, too small or too far apart; choose units in which means and noise are "
             "near 1."
         ) from error
+
+
+def _unknown_sigma(problem: Problem, rewards: Gaussian, mu: Array, delta: float) -> Bound:
+    """The bound beside the one that holds if the guess were known."""
+    known = _bound(problem.replace(rewards=rewards.as_if_known()), mu, delta)
+    if not rewards.equal_sigma:
+        bound = _bound(problem, mu, delta)
+    elif problem.has_costs:
+        raise SettingError(
+            "equal_sigma and [costs] do not go together yet: drop equal_sigma, so that each arm "
+            "may have its own sigma, or the costs."
+        )
+    else:
+        kl = binary_kl(delta)
+        bound = replace(
+            known,
+            problem=problem,
+            scenarios={
+                name: _timed(scenario, rewards, kl) for name, scenario in known.scenarios.items()
+            },
+            unconstrained=_timed(known.unconstrained, rewards, kl),
+            bounds={
+                name: time_with(rewards, x) if x is not None and name.startswith("distance") else x
+                for name, x in known.bounds.items()
+            },
+        )
+    times = {name: scenario.characteristic_time for name, scenario in known.scenarios.items()}
+    scenarios = {
+        name: replace(scenario, known_sigma_time=times[name])
+        for name, scenario in bound.scenarios.items()
+    }
+    return replace(bound, scenarios=scenarios)
+
+
+Timed = TypeVar("Timed", ScenarioBound, Unconstrained)
+
+
+def _timed(found: Timed, rewards: Gaussian, kl: float) -> Timed:
+    """The same with times as they are if one sigma for all arms is unknown.
+
+    Their relative errors are no larger: the logarithm grows more slowly than its argument.
+    """
+    changes: dict[str, Any] = {}
+    if isinstance(found, RelaxedBound):
+        for name in ("vertex_characteristic_time", "least_time"):
+            changes[name] = time_with(rewards, getattr(found, name))
+    time = changes["characteristic_time"] = time_with(rewards, found.characteristic_time)
+    least = changes.get("least_time", time)
+    changes["lower_bound"] = least * kl if least and kl else 0.0
+    if isinstance(found, ScenarioBound):
+        changes["relative_gap"] = found.relative_gap + 4 * EPS
+    return replace(found, **changes)
 
 
 def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
@@ -119,7 +183,14 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
         scenarios = {name: _in_samples(scenarios[name], sets[name]) for name in scenarios}
     if EXPLORATION in scenarios and (problem.epsilon or not tied):
         scenarios[EXPLORATION] = _explained(scenarios[EXPLORATION], allowed[EXPLORATION], edges)
+    budget = None
+    if problem.budget is not None:
+        own = sets[problem.scenario]
+        budget = fixed_budget(edges, gaps, mu, problem.rewards, own, problem.budget)
+        if budget.relative_gap > WORST_GAP:
+            raise _uncertified(budget.characteristic_time, budget.relative_gap)
     return Bound(
+        budget=budget,
         problem=problem,
         means=mu,
         delta=delta,
@@ -152,7 +223,7 @@ def _scenario(
             binding_edges=tuple(int(e) for e in np.flatnonzero(gaps == 0)),
             unique=False,
         )
-    information = Information(
+    information = information_about(
         edges, gaps, mu, problem.rewards, sampled=allowed.arms, costs=allowed.costs
     )
     if information.lost.any():
@@ -183,13 +254,14 @@ def _scenario(
     closest = information.closest(best.w)
     binding = np.flatnonzero(closest.value <= closest.value.min() * (1 + 1e-6))
     binding = binding[np.argsort(-best.multipliers[binding], kind="stable")]
+    hardest = dict.fromkeys(information.edge[binding].tolist())
     return ScenarioBound(
         characteristic_time=best.characteristic_time,
         allocation=best.w,
         lower_bound=best.characteristic_time * kl,
         relative_gap=best.relative_gap,
         closest_alternative=information.alternative(closest, int(binding[0]), mu),
-        binding_edges=tuple(int(e) for e in binding),
+        binding_edges=tuple(hardest),
         unique=best.unique,
     )
 

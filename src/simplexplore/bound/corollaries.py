@@ -13,8 +13,8 @@ from simplexplore.geometry.standard_form import Vertex
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem
 
-from .information import Information
 from .solver import MANY_EDGES
+from .unknown_sigma import information_about
 
 Array = npt.NDArray[np.float64]
 
@@ -41,13 +41,13 @@ def corollaries(
     if (gaps == 0).any():
         return {"distance_lower": math.inf, "distance_upper": math.inf, "kappa": kappa, "H": None}
     costs = problem.costs
-    information = Information(edges, gaps, mu, problem.rewards, costs=costs)
+    information = information_about(edges, gaps, mu, problem.rewards, costs=costs)
     uniform = costs / costs.sum()  # of samples, in shares of what is spent
     hardness: float | None = None
     if isinstance(problem.rewards, Gaussian):
         losses = (mu.max() - mu) / (problem.rewards.sigmas(problem.size) * np.sqrt(costs))
         hardness = float(2.0 / (losses @ losses)) if losses.any() else None
-    values = information.closest(uniform).value
+    values = information.certified(uniform).value
     # Any edges bound the time from below; where they are many, those that look hardest do.
     hardest = np.sort(np.argsort(values, kind="stable")[:MANY_EDGES])
     return {

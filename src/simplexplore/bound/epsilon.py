@@ -100,7 +100,10 @@ def best_answer(answers: Answers, mu: Array, allowed: AllocationSet, kl: float) 
         answer_kind=best.kind,
         vertex_characteristic_time=math.inf if vertex is None else vertex.time,
         least_time=least,
-        rivals=tuple(answers.vertices[best.compared.rivals[e]].policy for e in binding),
+        rivals=tuple(
+            answers.vertices[best.compared.rivals[e]].policy
+            for e in dict.fromkeys(best.information.edge[binding].tolist())
+        ),
         _information=best.information,
     )
 
@@ -189,7 +192,7 @@ def bracketed_answer(
         answer_kind=best.kind,
         vertex_characteristic_time=time,
         least_time=least,
-        rivals=(answers.vertices[best.compared.rivals[hardest]].policy,),
+        rivals=(answers.vertices[best.compared.rivals[best.information.edge[hardest]]].policy,),
         _information=best.information,
     )
 

@@ -22,6 +22,7 @@ from simplexplore.problem.rational import rational
 from .allocation import Allocation, optimal_allocation
 from .allocation_set import AllocationSet
 from .information import Information
+from .unknown_sigma import information_about
 
 Array = npt.NDArray[np.float64]
 
@@ -68,7 +69,7 @@ def information_of(
     if not (gaps > 0).all():
         return None
     rewards = answers.polytope.problem.rewards
-    found = Information(edges, gaps, mu, rewards, epsilon, allowed.arms, allowed.costs)
+    found = information_about(edges, gaps, mu, rewards, epsilon, allowed.arms, allowed.costs)
     return None if found.lost.any() else found
 
 

@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -140,7 +140,17 @@ class Information:
     costs : (K,) array, optional
         What one sample of each arm costs; 1, unless given. Allocations are shares of what is
         spent, and D_e is information per unit spent: w_a samples cost c_a w_a.
+
+    Attributes
+    ----------
+    edge : (E,) array
+        Which edge a row is about: itself, unless edges have several (unknown_sigma.py).
     """
+
+    by_edge: ClassVar[tuple[str, ...]] = (
+        *("edge", "index", "v", "used", "mu", "rest", "sigma", "gaps", "reading", "slip", "doubt"),
+        *("offset", "offset_of_rest", "free", "end", "costs"),
+    )
 
     def __init__(
         self,
@@ -152,6 +162,7 @@ class Information:
         sampled: npt.NDArray[np.bool_] | None = None,
         costs: Array | None = None,
     ) -> None:
+        self.edge = np.arange(len(gaps))
         self.index = edges.index
         self.v = -edges.value
         self.used = edges.value != 0
@@ -200,8 +211,7 @@ class Information:
     def only(self, chosen: npt.NDArray[np.int64]) -> Information:
         """The same instance with some of its edges, in the order given."""
         some = copy(self)
-        by_edge = "index", "v", "used", "mu", "rest", "sigma", "gaps", "reading", "slip", "doubt"
-        for name in (*by_edge, "offset", "offset_of_rest", "free", "end", "costs"):
+        for name in self.by_edge:
             setattr(some, name, getattr(self, name)[chosen])
         return some
 
@@ -219,6 +229,10 @@ class Information:
     def closest(self, w: Array) -> Closest:
         """Closest alternatives for an allocation that is positive on all covered arms."""
         return self._closest(np.where(self.used, w[self.index], 1.0))
+
+    def certified(self, w: Array) -> Closest:
+        """The same with values that are proven to be no more than D_e, up to their errors."""
+        return self.closest(w)
 
     def values(self, w: Array, edges: npt.NDArray[np.int64], most: float = 0.0) -> Array:
         """D_e of some edges, for the least of them and all that are at most `most`.

@@ -177,7 +177,7 @@ class Newton:
             stiffness = (v * v * compliance).sum(axis=1)
             bend = np.where(self.moves, slope * v * compliance, 0.0)
             bend_scale = np.divide(
-                square, stiffness, out=np.zeros_like(v[:, 0]), where=stiffness > 0
+                square, stiffness, out=np.zeros_like(v[:, 0]), where=stiffness != 0
             )
             twist = 2.0 / times
         return State(

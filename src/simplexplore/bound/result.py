@@ -17,7 +17,9 @@ from simplexplore.geometry.standard_form import Vertex
 from simplexplore.problem.problem import EXPLORATION, Problem
 from simplexplore.tabular import Row, Tabular
 
+from .budget import Budget
 from .information import Information
+from .unknown_sigma import information_about, time_with
 
 Array = npt.NDArray[np.float64]
 
@@ -84,6 +86,8 @@ class ScenarioBound:
         Shares of what is spent; None where all samples cost 1.
     cost_per_sample : float
         What a sample costs on average.
+    known_sigma_time : float or None
+        T if the guess of sigma were known; None where sigma is.
     """
 
     characteristic_time: float
@@ -96,6 +100,7 @@ class ScenarioBound:
     unknowable: tuple[Unsampled, ...] = field(default=(), kw_only=True)
     spend: Array | None = field(default=None, kw_only=True)
     cost_per_sample: float = field(default=1.0, kw_only=True)
+    known_sigma_time: float | None = field(default=None, kw_only=True)
 
     @property
     def lower_bound_samples(self) -> float:
@@ -165,6 +170,8 @@ class Bound(Tabular):
     bounds : mapping
         ``distance_lower <= T <= distance_upper`` (end-of-time), ``H <= T`` (Gaussian only,
         else None), and the condition number ``kappa`` of the active constraints.
+    budget : Budget or None
+        What a fixed number of samples can do in the problem's scenario, if one was given.
     """
 
     problem: Problem
@@ -178,6 +185,7 @@ class Bound(Tabular):
     scenarios: Mapping[str, ScenarioBound]
     unconstrained: Unconstrained
     bounds: Mapping[str, float | None]
+    budget: Budget | None
     _polytope: Polytope = field(repr=False)
     _vertex: Vertex = field(repr=False)
     _edges: Edges = field(repr=False)
@@ -253,15 +261,19 @@ class Bound(Tabular):
             w = self.problem.costs * w / (self.problem.costs @ w)
         own = self._own
         if isinstance(own, RelaxedBound):
-            return 1.0 / float(own._information.closest(w).value.min()) if own._information else 0.0
+            if own._information is None:
+                return 0.0
+            return time_with(
+                self.problem.rewards, 1.0 / float(own._information.certified(w).value.min())
+            )
         gaps = self._edges.gaps(self.means)
         if len(gaps) == 0:
             return 0.0
         if (gaps == 0).any():
             return math.inf
-        costs = self.problem.costs
-        information = Information(self._edges, gaps, self.means, self.problem.rewards, costs=costs)
-        return 1.0 / float(information.closest(w).value.min())
+        costs, rewards = self.problem.costs, self.problem.rewards
+        information = information_about(self._edges, gaps, self.means, rewards, costs=costs)
+        return time_with(rewards, 1.0 / float(information.certified(w).value.min()))
 
     def rows(self) -> list[Row]:
         """One row per arm: mean, share of the best policy, shares of the samples."""
@@ -284,9 +296,12 @@ class Bound(Tabular):
     def to_dict(self) -> dict[str, object]:
         """Plain Python numbers under the names of the command's JSON output."""
         epsilon, has_costs = self.problem.epsilon, self.problem.has_costs
+        rewards = self.problem.rewards
+        knows, guess = rewards.knows_sigma, rewards.sigmas(self.problem.size)
         return {
             "arms": list(self.problem.arms),
             "family": self.problem.rewards.name,
+            **({} if knows else {"sigma": "unknown", "sigma_guess": guess.tolist()}),
             "delta": self.delta,
             **({"epsilon": epsilon} if epsilon else {}),
             "means": self.means.tolist(),
@@ -318,6 +333,7 @@ class Bound(Tabular):
                     "unique": s.unique,
                     **_relaxed_dict(s),
                     **(_cost_dict(s) if has_costs else {}),
+                    **({} if knows else {"known_sigma_characteristic_time": s.known_sigma_time}),
                     **({"unknowable": _unknowable(s)} if name == EXPLORATION else {}),
                 }
                 for name, s in self.scenarios.items()
@@ -330,6 +346,7 @@ class Bound(Tabular):
                 **(_cost_dict(self.unconstrained) if has_costs else {}),
             },
             "bounds": dict(self.bounds),
+            **({} if self.budget is None else {"budget": self.budget.to_dict()}),
             "redundant": list(self.redundant),
             "forced_to_zero": list(self.forced_to_zero),
         }

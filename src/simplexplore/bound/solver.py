@@ -84,7 +84,7 @@ def lower_certificate(
 
 def time_and_error(information: Information, program: Program, w: Array) -> tuple[float, float]:
     """Largest time among the edges of a program, and the relative error of rounding in it."""
-    closest = information.closest(w)
+    closest = information.certified(w)
     values, errors = closest.value[program.edges], closest.error[program.edges]
     reached = 1.0 / float(values.min())
     # Edges that rounding could make the hardest count, too.

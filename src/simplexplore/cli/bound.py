@@ -4,7 +4,19 @@ import typer
 
 from simplexplore.report.json_text import to_json
 
-from .options import AsJson, Delta, Epsilon, Means, Plot, ProblemFile, parse_means
+from .options import (
+    AsJson,
+    Budget,
+    Delta,
+    Epsilon,
+    Means,
+    Plot,
+    ProblemFile,
+    SigmaGuess,
+    parse_means,
+    with_goal,
+    with_guess,
+)
 from .terminal import console
 
 
@@ -13,6 +25,8 @@ def bound(
     means: Means = None,
     delta: Delta = None,
     epsilon: Epsilon = None,
+    budget: Budget = None,
+    sigma_guess: SigmaGuess = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -27,7 +41,7 @@ def bound(
         from simplexplore.report.page import check_plot_path
 
         check_plot_path(plot)
-    problem = Problem.from_file(file)
+    problem = with_guess(with_goal(Problem.from_file(file), None, budget), sigma_guess)
     result = lower_bound(problem, given, delta, epsilon)
     if plot is not None:
         plot_bound(result, plot)

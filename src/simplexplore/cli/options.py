@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplexplore.errors import MeansError
+from simplexplore.errors import MeansError, SettingError
+
+if TYPE_CHECKING:
+    from simplexplore.problem.problem import Problem
 
 ProblemFile = Annotated[
     Path, typer.Argument(metavar="FILE", show_default=False, help="The problem, a TOML file.")
@@ -70,6 +74,49 @@ StopRegret = Annotated[
         "stop_when.",
     ),
 ]
+
+Budget = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        show_default=False,
+        help="A fixed number of samples: stop there whatever the evidence, instead of the file's "
+        "stop_when.",
+    ),
+]
+SigmaGuess = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SD[,SD...]",
+        show_default=False,
+        help="A guess of unknown standard deviations, one for all arms or one each, instead of "
+        "the file's sigma_guess.",
+    ),
+]
+
+
+def with_goal(problem: "Problem", regret: float | None, budget: int | None) -> "Problem":
+    """The problem with what the options say ends an exploration."""
+    if regret is not None and budget is not None:
+        raise SettingError("--stop-regret and --budget both say when to stop; keep one of them.")
+    if regret is not None:
+        problem = problem.replace(stop_when={"regret": regret})
+    if budget is not None:
+        problem = problem.replace(stop_when={"budget": budget})
+    return problem
+
+
+def with_guess(problem: "Problem", text: str | None) -> "Problem":
+    """The problem with a guess of unknown standard deviations."""
+    if text is None:
+        return problem
+    from simplexplore.problem.families import Gaussian
+
+    if not isinstance(problem.rewards, Gaussian) or problem.rewards.knows_sigma:
+        raise SettingError('--sigma-guess is for problems with sigma = "unknown".')
+    guess = parse_means(text, "--sigma-guess")
+    rewards = replace(problem.rewards, sigma_guess=guess[0] if len(guess) == 1 else tuple(guess))
+    return problem.replace(rewards=rewards)
 
 
 def quoting(error: typer.BadParameter, given: Sequence[str]) -> str:

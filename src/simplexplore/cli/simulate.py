@@ -11,6 +11,7 @@ from simplexplore.report.json_text import to_json
 
 from .options import (
     AsJson,
+    Budget,
     Delta,
     Epsilon,
     Means,
@@ -19,6 +20,7 @@ from .options import (
     StopRegret,
     Workers,
     parse_means,
+    with_goal,
 )
 from .terminal import console, progress
 
@@ -31,7 +33,8 @@ Samplers = Annotated[
     str,
     typer.Option(
         metavar="NAME[,NAME...]",
-        help="top-two, ctns, cge, ptns, uniform, oracle, or a file of your own.",
+        help="top-two, ctns, cge, ptns, uniform, oracle, with a budget halving, or a file of "
+        "your own.",
     ),
 ]
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each sampler.")]
@@ -105,6 +108,7 @@ def simulate(
     delta: Delta = None,
     epsilon: Epsilon = None,
     stop_regret: StopRegret = None,
+    budget: Budget = None,
     threshold: Threshold = defaults.THRESHOLD,
     tracking: Tracking = None,
     noise: Noise = None,
@@ -137,28 +141,41 @@ def simulate(
     problem = Problem.from_file(file)
     if epsilon is not None:
         problem = problem.replace(epsilon=epsilon)
-    if stop_regret is not None:
-        problem = problem.replace(stop_when={"regret": stop_regret})
+    problem = with_goal(problem, stop_regret, budget)
     jobs = [(name, place) for place in _scenarios(scenario, problem) for name in names]
-    results = simulate_all(
-        problem,
-        jobs,
-        runs=runs,
-        means=given,
-        delta=delta,
-        seed=seed,
-        threshold=threshold,
-        tracking=tracking,
-        noise=drawn,
-        workers=workers,
-        max_steps=max_steps,
-    )
+    earlier: list[Results] = []
+    for samples in (*_smaller_budgets(problem, plot), problem.budget):
+        if samples is not None:
+            problem = problem.replace(stop_when={"budget": samples})
+        results = simulate_all(
+            problem,
+            jobs,
+            runs=runs,
+            means=given,
+            delta=delta,
+            seed=seed,
+            threshold=threshold,
+            tracking=tracking,
+            noise=drawn,
+            workers=workers,
+            max_steps=max_steps,
+        )
+        earlier += results
+    shown = earlier if plot is not None else results
     if trace is not None:
         write_trace(results, trace)
-    _show(results, out, plot, as_json)
+    _show(shown, out, plot, as_json)
     if trace is not None and not as_json:
         console().print(f"\nTraces: {trace}")
     exit_if_unfinished(results, jobs)
+
+
+def _smaller_budgets(problem: "Problem", plot: Path | None) -> list[int]:
+    """Budgets for a curve: an eighth, a quarter and a half of the problem's, if it has one."""
+    if plot is None or problem.budget is None:
+        return []
+    parts = (problem.budget // part for part in (8, 4, 2))
+    return [samples for samples in parts if samples >= problem.size]
 
 
 def _show(results: "list[Results]", out: Path | None, plot: Path | None, as_json: bool) -> None:

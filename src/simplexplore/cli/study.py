@@ -11,7 +11,17 @@ from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.report.json_text import to_json
 
-from .options import DEFAULT_STORE, AsJson, Delta, Epsilon, ProblemFile, StopRegret, StoreUrl
+from .options import (
+    DEFAULT_STORE,
+    AsJson,
+    Budget,
+    Delta,
+    Epsilon,
+    ProblemFile,
+    StopRegret,
+    StoreUrl,
+    with_goal,
+)
 from .terminal import console, progress
 
 if TYPE_CHECKING:
@@ -53,6 +63,7 @@ def create(
     delta: Delta = None,
     stop_regret: StopRegret = None,
     epsilon: Epsilon = None,
+    budget: Budget = None,
     scenario: Annotated[
         str | None,
         typer.Option(
@@ -86,8 +97,7 @@ def create(
     problem = Problem.from_file(file)
     if epsilon is not None:
         problem = problem.replace(epsilon=epsilon)
-    if stop_regret is not None:
-        problem = problem.replace(stop_when={"regret": stop_regret})
+    problem = with_goal(problem, stop_regret, budget)
     with Study.create(
         store,
         file.stem if name is None else name,

@@ -90,6 +90,7 @@ def make_setting(
         tracking=_TRACKING[plan.tracking or plan.sampler.tracking[scenario]],
         sticking=bool(problem.epsilon),
         delta=float(plan.delta_of_rule),
+        budget=problem.budget or 0,
         # One's own threshold may be anything; ours are never below log(1 / delta).
         # Bets on bounded rewards may know more than the statistic.
         # A small regret may be known long before.
@@ -123,6 +124,9 @@ def make_setting(
         betting=betting,
         rule=rule,
         log_policy=float(log_policy),
+        policies=np.array([vertex.policy for vertex in table.vertices])
+        if plan.sampler.policies and isinstance(table, VertexTable)
+        else np.zeros((0, problem.size)),
         pairs=best_arm_table(problem.size, arms)
         if plan.sampler.in_scenario(scenario).pairs
         else empty_table(),

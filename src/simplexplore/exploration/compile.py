@@ -83,9 +83,9 @@ class Program:
         Files; a threshold of ours has none.
     rule : str
         The threshold's function.
-    closed_form, sticking, regretting : bool
+    closed_form, sticking, regretting, budgeted : bool
         Which kind of rewards; whether answers within epsilon are good enough; whether a small
-        regret is.
+        regret is; whether a number of samples ends it.
     """
 
     def __init__(
@@ -96,14 +96,19 @@ class Program:
         closed_form: bool,
         sticking: bool,
         regretting: bool = False,
+        budgeted: bool = False,
     ) -> None:
-        self._made_with = (sampler, threshold, rule, closed_form, sticking, regretting)
+        self._made_with = (sampler, threshold, rule, closed_form, sticking, regretting, budgeted)
         self.closed_form = closed_form
         by_policy = search.within_regret if regretting else search.tilt
         by_edge = function_of(threshold, rule) if threshold else getattr(thresholds, rule, None)
         self.slots = Slots(
             allocate=function_of(sampler, "allocate"),
-            enough=thresholds.every_edge if by_edge else by_policy,
+            enough=thresholds.all_spent
+            if budgeted
+            else thresholds.every_edge
+            if by_edge
+            else by_policy,
             reached=by_edge or thresholds.gk16,  # `tilt` asks policies, not edges one by one
             recommend=(recommend_answer if sticking else recommend_vertex).recommend,
             balance=maximin.balance,

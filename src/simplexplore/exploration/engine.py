@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.errors import ProblemError, SettingError, SimplexploreError
+from simplexplore.errors import ProblemError, SettingError, SimplexploreError, TooLargeError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.circuits import count_directions
 from simplexplore.geometry.polytope import Polytope
@@ -49,7 +49,6 @@ from simplexplore.kernels.records import (
 from simplexplore.kernels.search import BEST, LOOKS, gain_bound, level_of_policy, surplus
 from simplexplore.kernels.tilt import tilt_evidence
 from simplexplore.problem.spelling import listed
-from simplexplore.samplers import SAMPLERS
 from simplexplore.samplers.declarations import is_ours
 
 from .arrays import fitted, make_setting, make_state, scenario_of_rule
@@ -97,7 +96,7 @@ class Engine:
         else:
             # The start must not depend on any means: maximise nothing.
             start = self.polytope.optimal_vertex(np.zeros(problem.size))
-            self.table = VertexTable(self.polytope, start)
+            self.table = self._explored(VertexTable(self.polytope, start))
         self._allowed = AllocationSet.of(self.polytope, plan.scenario)
         self._check_samples()
         self._sampler = plan.sampler.in_scenario(scenario_of_rule(self._allowed))
@@ -107,7 +106,8 @@ class Engine:
             plan.threshold.function,
             problem.rewards.closed_form,
             bool(problem.epsilon),
-            bool(problem.stop_when),
+            bool(problem.regret_goal),
+            bool(problem.budget),
         )
         self._make_setting()
         self._forget_growth()
@@ -121,6 +121,11 @@ class Engine:
                 f"the limits on exploration leave no samples to {arms}; samplers need some of "
                 "every arm that a policy may use. 'simplexplore bound' says which limits they are."
             )
+        least, budget = np.count_nonzero(self._allowed.in_play), self.plan.problem.budget
+        if budget is not None and budget < least:
+            raise ProblemError(
+                f"a budget of {budget} samples is too little: each of {least} arms needs one."
+            )
 
     def twin(self) -> Engine:
         """Another engine for the same plan, for another thread: nothing that changes is shared."""
@@ -128,9 +133,18 @@ class Engine:
         other.plan, other.polytope = self.plan, self.polytope
         other._allowed = self._allowed
         other._sampler, other._program = self._sampler, self._program
-        other.table, other._setting = self.table.fresh(), self._setting
+        other.table, other._setting = self._explored(self.table.fresh()), self._setting
         other._forget_growth()
         return other
+
+    def _explored(self, table: VertexTable | AnswerTable) -> VertexTable | AnswerTable:
+        """The table with all vertices, where the sampler must know them."""
+        if self.plan.sampler.policies and not (isinstance(table, VertexTable) and table.explore()):
+            raise TooLargeError(
+                f"there are too many policies for {self.plan.sampler.name}, which compares them "
+                "all; choose another sampler."
+            )
+        return table
 
     def _make_setting(self) -> None:
         parts = self.polytope, self._allowed, self.table, self._program.slots
@@ -155,8 +169,8 @@ class Engine:
 
     def _look_at_regret(self) -> None:
         """Say whether the regret is small enough, or when to look again."""
-        assert self.plan.problem.stop_when is not None
-        limit = self.plan.problem.stop_when.regret
+        limit = self.plan.problem.regret_goal
+        assert limit is not None
         regret = self.regret()
         pulls = self.pulls
         again = pulls + 1 + int(pulls * regret.wait(limit))
@@ -224,13 +238,13 @@ class Engine:
     @property
     def is_ours(self) -> bool:
         """Whether sampler and threshold are the program's own."""
-        return self._sampler.name in SAMPLERS and self.plan.threshold.file is None
+        return self._sampler.is_ours and self.plan.threshold.file is None
 
     def compile(self) -> None:
         """Compile what simulated runs need, if it is not there."""
         if not is_switched_off():
             self._program.compile("simulate")
-            if self.plan.problem.stop_when:
+            if self.plan.problem.regret_goal:
                 self._program.compile("gain")
                 self._stopwatch.skip()
 
@@ -280,7 +294,7 @@ class Engine:
     def _check_allocation(self) -> None:
         """Raise `SettingError` if a sampler of the user's last wrote something else."""
         sampler, setting, w = self._sampler, self._setting, self.run.w
-        if sampler.name in SAMPLERS:
+        if sampler.is_ours:
             return
         shares = np.round(w, 6).tolist()
         if not (w.min() >= -_OFF and abs(w.sum() - 1) <= _OFF):
@@ -463,9 +477,9 @@ class Engine:
 
     def right_answers(self, means: Array) -> set[int]:
         """Numbers of the vertices or answers met so far that are good enough."""
-        goal = self.plan.problem.stop_when
+        goal = self.plan.problem.regret_goal
         if goal and isinstance(self.table, VertexTable):
-            return self.table.good_answers(means, goal.regret)
+            return self.table.good_answers(means, goal)
         return self.table.right_answers(means)
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:

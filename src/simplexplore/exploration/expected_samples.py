@@ -72,8 +72,9 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     -------
     float or None
         Infinite if optimal policies tie, 0 if only one is feasible. None where there is no
-        estimate: with epsilon > 0, in the scenario "exploration", with costs, or if floats or
-        memory cannot hold it. Bounded rewards are taken to be at the two ends of their range.
+        estimate: with epsilon > 0, in the scenario "exploration", with costs, with an unknown
+        sigma, or if floats or memory cannot hold it. Bounded rewards are taken to be at the two
+        ends of their range.
 
     Examples
     --------
@@ -84,6 +85,8 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     """
     scenario = scenario or bound.problem.scenario
     if bound.problem.epsilon or bound.problem.has_costs or scenario == EXPLORATION:
+        return None
+    if not bound.problem.rewards.knows_sigma:
         return None
     time = bound.scenarios[scenario].characteristic_time
     if not 0 < time < math.inf:

@@ -35,9 +35,9 @@ class GpuEngine:
     def __init__(self, engine: Engine, launch: Launch | None = None) -> None:
         self._engine = engine
         self._launch = launch or OnDevice(engine)
-        if engine.plan.problem.stop_when:
+        if engine.plan.problem.regret_goal:
             raise SettingError(
-                "stop_when is decided with a linear program now and then, which a GPU cannot "
+                "stop_when = {regret} is decided with a linear program now and then, which a GPU cannot "
                 "solve; leave device='gpu' out."
             )
 

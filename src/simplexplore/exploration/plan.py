@@ -42,7 +42,12 @@ class Plan:
                 f"the {self.sampler.name} sampler must be given the optimal allocation: it "
                 "exists in simulations only, where the means are known."
             )
-        if self.problem.stop_when and self.threshold.name != "tilt":
+        if self.sampler.needs_budget and self.problem.budget is None:
+            raise SettingError(
+                f"the {self.sampler.name} sampler needs to know how many samples there are: give a "
+                "budget (--budget, or stop_when = {budget = N})."
+            )
+        if self.problem.regret_goal and self.threshold.name != "tilt":
             raise SettingError(
                 f"stop_when goes with the threshold 'tilt', which bounds the regret; "
                 f"{self.threshold.name!r} does not."
@@ -51,7 +56,13 @@ class Plan:
     @property
     def delta_of_rule(self) -> float:
         """Delta for each rule that may end it: that the policy is the best, or good enough."""
-        return self.delta / 2 if self.problem.stop_when else self.delta
+        return self.delta / 2 if self.problem.regret_goal else self.delta
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether delta is a promise: not where a number of samples ends the exploration."""
+        family = self.problem.rewards.name
+        return self.problem.budget is None and self.threshold.is_proven(family)
 
 
 def prepare(
@@ -131,6 +142,12 @@ def _check_supported(problem: Problem) -> None:
         raise SettingError(
             "no sampler minds [costs] yet: `bound` says what the best mix costs to find, but "
             "nothing can be run with costs. Drop them to count samples instead."
+        )
+    if not problem.rewards.knows_sigma:
+        raise SettingError(
+            'no sampler learns sigma yet: `bound` says what sigma = "unknown" costs, but nothing '
+            "can be run with it. Give a sigma that is large enough, or limits of the rewards "
+            '(family = "bounded", which adapts to their spread).'
         )
 
 

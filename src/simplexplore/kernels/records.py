@@ -93,6 +93,7 @@ class Setting(NamedTuple):
     tracking: int
     sticking: bool  # whether answers within epsilon are good enough (recommend_answer.py)
     delta: float
+    budget: int  # pulls that end the run, or 0
     least_level: float  # log(1 / delta), below every threshold
     log_union: float  # log(M / delta), M supports in the union bound
     variance: Vector  # (K,) known variances; ones where the family has its own
@@ -120,6 +121,7 @@ class Setting(NamedTuple):
     betting: bool  # whether Run.bets are kept: bounded rewards
     rule: int  # what `tilt` must rule out: EDGES, PAIRS or POLICIES
     log_policy: float  # level for one of a policy's edges, less the log of their number
+    policies: Matrix  # (V, K) all vertices, for samplers that ask for them
     pairs: Table  # edges of the best-arm problem, one vertex per arm (empty if unused)
     slots: Slots  # the functions that a run binds
 

@@ -26,6 +26,12 @@ def every_edge(setting: Setting, table: Table, run: Run, memory: Memory, weakest
 
 
 @kernel
+def all_spent(setting: Setting, table: Table, run: Run, memory: Memory, weakest: int) -> int:
+    """Stop when there is no sample left, whatever the evidence."""
+    return STOPPED if run.integers[PULLS] >= setting.budget else GO_ON
+
+
+@kernel
 def gk16(setting: Setting, table: Table, run: Run, edge: int, statistic: float) -> bool:
     """log((1 + log t) / delta): what the authors' code uses. Not proven."""
     return statistic >= math.log((1.0 + math.log(run.integers[PULLS])) / setting.delta)

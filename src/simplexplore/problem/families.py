@@ -68,7 +68,7 @@ def _deviation(value: object, what: str) -> float:
     return number
 
 
-def _cost(mu: Array, lam: Array, shift: Array) -> Array:
+def information_cost(mu: Array, lam: Array, shift: Array) -> Array:
     """mu log(mu / lam) + lam - mu >= 0, the shared part of Bernoulli and Poisson.
 
     The terms cancel to second order in the shift lam - mu: with x = shift / mu and
@@ -191,10 +191,8 @@ class Family(ABC):
         """Raise `RewardError` for a reward that the family cannot produce."""
         number = isinstance(reward, int | float | np.integer | np.floating)
         number = number and not isinstance(reward, bool)
-        # Larger numbers overflow in squares and thresholds, where a deviation, or the length of
-        # an interval, divides them. Asked first: `float` does not know 10**400.
-        sigma = getattr(self, "sigma", 1e120 if hasattr(self, "high") else 1.0)
-        limit = min(1e150, 1e30 * (min(sigma) if isinstance(sigma, tuple) else sigma))
+        # Asked first: `float` does not know 10**400.
+        limit = self.largest_reward()
         if number and limit < abs(reward) < math.inf:
             digits = math.floor(math.log10(abs(reward)))  # not as text: it may be very long
             raise RewardError(
@@ -207,8 +205,25 @@ class Family(ABC):
     def _is_possible(self, reward: float) -> bool:
         return math.isfinite(reward)
 
+    def largest_reward(self) -> float:
+        """The largest size of a reward.
+
+        Larger numbers overflow in squares and thresholds, where a deviation, or the length of an
+        interval, divides them.
+        """
+        return 1e30
+
+    @property
+    def knows_sigma(self) -> bool:
+        """Whether the spread of rewards follows from what is known and the mean."""
+        return True
+
+    def check_size(self, size: int) -> None:
+        """Raise `ProblemError` unless parameters given by arm have one number for each."""
+        self.sigmas(size)
+
     def sigmas(self, size: int) -> Array:
-        """Standard deviation per arm where it is a parameter, ones elsewhere."""
+        """Standard deviation per arm where it is a parameter, ones elsewhere; or a guess of it."""
         return np.ones(size)
 
     def to_unit(self, means: npt.ArrayLike) -> Array:
@@ -257,26 +272,60 @@ class Family(ABC):
         """One reward per entry of `means`, in the user's coordinates."""
 
 
+# What `sigma` is where nobody knows it.
+UNKNOWN = "unknown"
+
+Deviations = float | tuple[float, ...]
+
+
+def _deviations(given: object, what: str) -> Deviations:
+    """One standard deviation, or one per arm."""
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+        return tuple(_deviation(x, f"{what} of arm {i + 1}") for i, x in enumerate(given))
+    return _deviation(given, what)
+
+
+def _by_arm(given: Deviations, what: str, size: int) -> Array:
+    if not isinstance(given, tuple):
+        return np.full(size, given)
+    if len(given) != size:
+        raise ProblemError(
+            f"{what} has {len(given)} numbers for {size} arms; give one number, or one per arm.",
+            place=Place(field=what),
+        )
+    return np.array(given)
+
+
 @dataclass(frozen=True)
 class Gaussian(Family):
-    """Normal rewards with known standard deviation.
+    """Normal rewards.
 
-    Sub-Gaussian rewards with that variance proxy are covered too: the stopping
-    thresholds we call proven hold for them unchanged.
+    With known standard deviations, sub-Gaussian rewards with that variance proxy are covered
+    too: the stopping thresholds we call proven hold for them unchanged. With unknown ones the
+    divergence is the least over all of them, 1/2 log(1 + (mu - lam)^2 / sigma^2): convex only up
+    to one standard deviation, so that it needs a projection of its own (bound/unknown_sigma.py).
 
     Parameters
     ----------
-    sigma : float or sequence of float
-        One standard deviation for all arms, or one per arm.
+    sigma : float, sequence of float, or "unknown"
+        One standard deviation for all arms, or one per arm. None says "unknown", too.
+    equal_sigma : bool
+        Whether unknown standard deviations are all the same.
+    sigma_guess : float or sequence of float, optional
+        A guess of unknown ones, for planning and simulation.
 
     Examples
     --------
     >>> import numpy as np
     >>> Gaussian(2.0).divergence(np.array([1.0]), np.array([0.0]), np.array([2.0]))
     array([0.125])
+    >>> Gaussian("unknown", sigma_guess=2.0).sigmas(2)
+    array([2., 2.])
     """
 
-    sigma: float | tuple[float, ...] = 1.0
+    sigma: Deviations | str | None = 1.0
+    equal_sigma: bool = False
+    sigma_guess: Deviations | None = None
 
     name: ClassVar[str] = "gaussian"
     code: ClassVar[int] = 0
@@ -284,36 +333,85 @@ class Gaussian(Family):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: object = self.sigma
-        sigma: float | tuple[float, ...]
+        known = self.sigma is not None and not isinstance(self.sigma, str)
         with about("sigma"):
-            if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
-                sigma = tuple(_deviation(x, f"sigma of arm {i + 1}") for i, x in enumerate(given))
-            else:
-                sigma = _deviation(given, "sigma")
+            if isinstance(self.sigma, str) and self.sigma != UNKNOWN:
+                raise ProblemError(
+                    f"sigma must be a number; got {self.sigma!r}. Where nobody knows it, write "
+                    f"{UNKNOWN!r}."
+                )
+            sigma = _deviations(self.sigma, "sigma") if known else UNKNOWN
         object.__setattr__(self, "sigma", sigma)
+        with about("equal_sigma"):
+            if not isinstance(self.equal_sigma, bool):
+                raise ProblemError(f"equal_sigma must be true or false; got {self.equal_sigma!r}.")
+            if self.equal_sigma and known:
+                raise ProblemError(
+                    f"equal_sigma is for sigma = {UNKNOWN!r}; remove it: the numbers of sigma say "
+                    "whether they are equal."
+                )
+        with about("sigma_guess"):
+            self._check_guess(known)
+        if self.domain is not None and not known:
+            raise ProblemError(
+                "a domain goes with a known sigma; remove it, or give sigma's numbers.",
+                place=Place(field="domain"),
+            )
+
+    def _check_guess(self, known: bool) -> None:
+        if self.sigma_guess is None:
+            return
+        if known:
+            raise ProblemError(
+                f"sigma_guess is for sigma = {UNKNOWN!r}; remove it, or sigma's numbers."
+            )
+        guess = _deviations(self.sigma_guess, "sigma_guess")
+        if self.equal_sigma and isinstance(guess, tuple) and len(set(guess)) > 1:
+            raise ProblemError("with equal_sigma, sigma_guess must be one number.")
+        object.__setattr__(self, "sigma_guess", guess)
+
+    @property
+    def knows_sigma(self) -> bool:
+        return self.sigma != UNKNOWN
+
+    def check_size(self, size: int) -> None:
+        for what in ("sigma", "sigma_guess"):
+            if isinstance(given := getattr(self, what), tuple):
+                _by_arm(given, what, size)
+
+    def as_if_known(self) -> Gaussian:
+        """The same with the guess for the truth."""
+        if self.sigma_guess is None:
+            raise ProblemError(
+                "sigma is unknown and no guess of it is given: a bound needs one, as it needs a "
+                "guess of the means; add 'sigma_guess = ...' to [rewards], one number or one per "
+                "arm.",
+                place=Place(field="rewards.sigma_guess"),
+            )
+        return Gaussian(self.sigma_guess)
 
     def sigmas(self, size: int) -> Array:
-        if isinstance(self.sigma, tuple):
-            if len(self.sigma) != size:
-                raise ProblemError(
-                    f"sigma has {len(self.sigma)} numbers for {size} arms; give one number, or "
-                    "one per arm.",
-                    place=Place(field="sigma"),
-                )
-            return np.array(self.sigma)
-        return np.full(size, self.sigma)
+        if not self.knows_sigma:
+            return self.as_if_known().sigmas(size)
+        assert isinstance(self.sigma, float | tuple)
+        return _by_arm(self.sigma, "sigma", size)
+
+    def largest_reward(self) -> float:
+        # Squares of rewards are added up where sigma is unknown.
+        least = min(self.sigma) if isinstance(self.sigma, tuple) else self.sigma
+        return min(1e150, 1e30 * least) if isinstance(least, float) else 1e100
 
     @property
     def closed_form(self) -> bool:
-        return self.domain is None
+        return self.domain is None and self.knows_sigma
 
-    def gaussian_deviations(self, size: int) -> Array:
-        return self.sigmas(size)
+    def gaussian_deviations(self, size: int) -> Array | None:
+        return self.sigmas(size) if self.knows_sigma else None
 
     def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
         scaled = lam.shift / sigma
-        return np.asarray(0.5 * scaled * scaled)
+        square = scaled * scaled
+        return np.asarray(0.5 * square if self.knows_sigma else 0.5 * np.log1p(square))
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(np.broadcast_to(sigma * sigma, np.shape(mean)))
@@ -357,7 +455,9 @@ class Bernoulli(Family):
         return means, rest
 
     def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
-        return _cost(mu, lam.mean, lam.shift) + _cost(rest, lam.rest, -lam.shift)
+        return information_cost(mu, lam.mean, lam.shift) + information_cost(
+            rest, lam.rest, -lam.shift
+        )
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(mean * (1 - mean))
@@ -396,7 +496,7 @@ class Poisson(Family):
     lowest_tilt: ClassVar[float] = -1.0
 
     def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
-        return _cost(mu, lam.mean, lam.shift)
+        return information_cost(mu, lam.mean, lam.shift)
 
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(mean)
@@ -453,6 +553,9 @@ class Bounded(Bernoulli):
 
     def range_of_means(self) -> tuple[float, float]:
         return self.low, self.high
+
+    def largest_reward(self) -> float:
+        return 1e150
 
     def _is_possible(self, reward: float) -> bool:
         return self.low <= reward <= self.high

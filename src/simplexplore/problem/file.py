@@ -262,7 +262,7 @@ def _toml_lines(table: Mapping[str, object]) -> str:
     return "".join(
         f"{_toml_entry(key if re.fullmatch('[A-Za-z0-9_-]+', key) else _toml_value(key), value)}\n"
         for key, value in table.items()
-        if value is not None
+        if value is not None and value is not False  # what is not said
     )
 
 
@@ -283,8 +283,8 @@ def _toml_value(value: object) -> str:
         return f"[{', '.join(map(_toml_value, value))}]"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key} = {_toml_value(x)}' for key, x in value.items())}}}"
-    # JSON's strings are TOML's basic strings; floats are the same in Python and TOML.
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    # JSON's strings and booleans are TOML's; floats are the same in Python and TOML.
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -87,7 +87,7 @@ class Problem(Tabular):
         best itself.
     stop_when : StopWhen or mapping, optional
         What ends an exploration before the best policy is known: ``{"regret": 0.05}``, once no
-        policy earns 0.05 more than the answer.
+        policy earns 0.05 more than the answer; or ``{"budget": 300}``, after 300 samples.
     exploration : sequence, mapping or pair
         Limits on the shares of samples in the scenario "exploration", given like
         `constraints` and independent of them.
@@ -186,6 +186,11 @@ class Problem(Tabular):
         with about("stop_when"):
             put("stop_when", check_stop_when(stop_when))
             if self.epsilon and self.stop_when:
+                if self.stop_when.budget is not None:
+                    raise ProblemError(
+                        "epsilon and a budget do not go together: a budget asks for the best "
+                        "policy that its samples find; remove one of them."
+                    )
                 raise ProblemError(
                     "epsilon and stop_when both say what is good enough; keep one of them: epsilon "
                     "takes fewer samples, stop_when has no limit on the number of policies."
@@ -199,7 +204,17 @@ class Problem(Tabular):
     @property
     def accepted_regret(self) -> float:
         """How much less than the best an answer may earn: epsilon, or the regret of stop_when."""
-        return self.stop_when.regret if self.stop_when else self.epsilon
+        return self.regret_goal or self.epsilon
+
+    @property
+    def regret_goal(self) -> float | None:
+        """The regret that ends an exploration, if one does."""
+        return self.stop_when.regret if self.stop_when else None
+
+    @property
+    def budget(self) -> int | None:
+        """The number of samples that ends an exploration, if one does."""
+        return self.stop_when.budget if self.stop_when else None
 
     def limits_on_samples(self, scenario: str) -> tuple[Constraint, ...]:
         """Rows that samples must keep: none, the constraints, or limits of their own."""
@@ -385,7 +400,7 @@ class Problem(Tabular):
         if self.epsilon:
             top["epsilon"] = self.epsilon
         if self.stop_when:
-            top["stop_when"] = dataclasses.asdict(self.stop_when)
+            top["stop_when"] = self.stop_when.to_dict()
         top["scenario"] = self.scenario
         if self.room:
             top["room"] = self.room
@@ -427,7 +442,7 @@ def _check_rewards(rewards: object, size: int) -> Family:
             "rewards must be Gaussian(...), Bernoulli(...), Poisson(...) or Bounded(...); "
             f"got {reprlib.repr(rewards)}."
         )
-    rewards.sigmas(size)  # refuses a wrong number of them
+    rewards.check_size(size)
     return rewards
 
 

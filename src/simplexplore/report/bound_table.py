@@ -50,9 +50,10 @@ def print_bound(bound: Bound, console: Console) -> None:
         It should not interpret markup: names may contain brackets.
     """
     problem = bound.problem
+    sigma = "" if problem.rewards.knows_sigma else " with unknown sigma"
     console.print(
         f"{count(len(problem.arms), 'arm')}, {count(len(problem.names), 'constraint')}, "
-        f"{problem.rewards.name} rewards, delta {bound.delta:g}, {problem.scenario}",
+        f"{problem.rewards.name} rewards{sigma}, delta {bound.delta:g}, {problem.scenario}",
         style="dim",
     )
     console.print()
@@ -163,6 +164,9 @@ def _scenarios(bound: Bound, names: Mapping[str, str]) -> Table:
         paid = (number(x.lower_bound / x.cost_per_sample) for x in everything)
         table.add_row("samples for that", "", "", *paid)
     table.add_row(time, "", "", *(number(x.characteristic_time) for x in everything))
+    known = [x.known_sigma_time for x in scenarios if x.known_sigma_time is not None]
+    if known:
+        table.add_row("if sigma were known", "", "", *map(number, known))
     table.add_row("certified to within", "", "", *(f"{x.relative_gap:.0e}" for x in scenarios))
     table.add_section()
     for arm in prominent_arms(bound, MAX_ROWS):

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.bound.information import Information, binary_kl
+from simplexplore.bound.information import binary_kl
 from simplexplore.bound.result import RelaxedBound
+from simplexplore.bound.unknown_sigma import information_about, time_with
 from simplexplore.exploration.excess import excess_bound, limits_in_words
 from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.problem.problem import EXPLORATION, SCENARIOS
@@ -81,10 +82,10 @@ def times_alone(bound: Bound) -> Array:
     if apart.any():
         edges = bound._edges.only(apart)
         problem = bound.problem
-        information = Information(
+        information = information_about(
             edges, gaps[apart], bound.means, problem.rewards, costs=problem.costs
         )
-        times[apart] = information.edge_times()
+        times[apart] = [time_with(problem.rewards, x) for x in information.edge_times()]
     return times
 
 
@@ -276,6 +277,7 @@ NoteKind = Literal[
     "answer",
     "mix",
     "stop when",
+    "budget",
     "limits",
     "ties",
     "other allocations",
@@ -284,6 +286,7 @@ NoteKind = Literal[
     "forced to zero",
     "exploration",
     "no estimate",
+    "unknown sigma",
     "no constraints",
 ]
 
@@ -313,10 +316,21 @@ def notes(bound: Bound) -> list[Note]:
             if math.isinf(time):
                 words = "No samples within the limits settle any vertex of the feasible set."
             remarks.append(Note("mix", words))
-    if bound.problem.stop_when and bound.edges:
+    if (spent := bound.budget) is not None and bound.edges:
+        words = f"With {number(spent.samples)} samples, spread as well as can be, "
+        if spent.error_probability is None:
+            words += "nothing can be said: policies tie, or arms that matter get none."
+        else:
+            words += (
+                f"the best-looking mix is wrong with probability {spent.error_probability:.2g}, "
+                f"about; {number(spent.characteristic_time)} more divide that by e. It is no "
+                "promise, and delta has no part in it."
+            )
+        remarks.append(Note("budget", words))
+    if bound.problem.regret_goal and bound.edges:
         words = (
             f"All this is about the best mix itself; exploration stops earlier, once no mix earns "
-            f"{number(bound.problem.stop_when.regret)} more than the answer (see 'simulate')."
+            f"{number(bound.problem.regret_goal)} more than the answer (see 'simulate')."
         )
         remarks.append(Note("stop when", words))
     if bound.problem.scenario != "end-of-time" and bound.edges:
@@ -344,6 +358,7 @@ def notes(bound: Bound) -> list[Note]:
         words = f"The constraints leave no use for: {_listed(bound.forced_to_zero)}."
         remarks.append(Note("forced to zero", words))
     remarks += _of_exploration(bound)
+    remarks += _of_sigma(bound)
     if bound.problem.has_costs and not bound.problem.epsilon and 0 < bound.cost < math.inf:
         words = "What a run would cost is not estimated: the number above is what none can beat."
         remarks.append(Note("no estimate", words))
@@ -381,6 +396,22 @@ def _of_exploration(bound: Bound) -> list[Note]:
         words = "How many samples a run takes is not estimated within limits on exploration."
         remarks.append(Note("no estimate", words))
     return remarks
+
+
+def _of_sigma(bound: Bound) -> list[Note]:
+    """What not knowing sigma costs."""
+    own = bound.scenarios[bound.problem.scenario]
+    known, time = own.known_sigma_time, own.characteristic_time
+    if not known or not 0 < time < math.inf:
+        return []
+    more = 100 * (time / known - 1)
+    what = "cost" if bound.problem.has_costs else "samples"
+    words = (
+        f"Not knowing sigma takes {more:.2g}% more {what} than knowing it, where delta is small; "
+        "at ordinary deltas more, since thresholds must allow for it. The guess of sigma is for "
+        "this plan only."
+    )
+    return [Note("unknown sigma", words)]
 
 
 def _listed(names: Sequence[str], limit: int = 8) -> str:

@@ -12,6 +12,7 @@ from simplexplore.problem.spelling import policy_in_words
 from simplexplore.simulation.compare import Comparison
 
 from .bound_text import notes
+from .budget_plot import budget_figure
 from .comparison_plot import comparison_figure
 from .page import DIM, GUTTER, LINE, SMALL, TEXT, Page, save_picture
 from .results_group import MAX_COLUMNS, Group, colour
@@ -65,11 +66,13 @@ def results_figure(results: Sequence[Results]) -> Figure:
     """Draw simulations as a matplotlib figure, for use in a notebook or a report.
 
     Axes carry labels: for group g of comparable results ``times g``, ``correct g``, and
-    ``allocation g i`` for its result i.
+    ``allocation g i`` for its result i. Where all runs have a budget: ``errors g``.
     """
     finished = [result for result in results if result.runs]
     if not finished:
         raise SettingError("there is nothing to draw: no run has finished.")
+    if all(result.plan.problem.budget for result in finished):
+        return budget_figure(finished)
     settings = comparable(finished)
     if len(settings) > MAX_GROUPS and (comparison := _comparison(settings)):
         return comparison_figure(comparison)

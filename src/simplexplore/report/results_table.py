@@ -43,8 +43,10 @@ def print_results(results: Sequence[Results], console: Console) -> None:
         console.print(circumstances(group), style="dim")
         console.print()
         labels = short_names(sampler_labels(group))
-        _comparison(group, labels).print(console)
-        console.print("correct: with its 95% interval (Clopper-Pearson)", style="dim")
+        is_spent = group[0].plan.problem.budget is not None
+        (_errors if is_spent else _comparison)(group, labels).print(console)
+        what = "wrong" if is_spent else "correct"
+        console.print(f"{what}: with its 95% interval (Clopper-Pearson)", style="dim")
         if any(result.capped.any() for result in group):
             console.print(
                 f"capped: stopped by --max-steps ({number(group[0].max_steps)}), so that the mean "
@@ -103,6 +105,28 @@ def _comparison(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
             f"{speed:.2g}" if speed < 100 else f"{speed:,.0f}",
         ]
         table.add_row(*row, *([f"{summary['capped']:,}"] if with_capped else []))
+    return table
+
+
+def _errors(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
+    """One row per sampler, where all runs take the same number of samples."""
+    plan, planned = group[0].plan, group[0].bound.budget
+    table = Table(
+        f"Wrong answers after {number(plan.problem.budget or 0)} samples",
+        (text_column("sampler"), Column("wrong"), Column("between"), Column("us/step")),
+    )
+    for label, result in zip(labels.values(), group, strict=True):
+        summary = result.summary()
+        if not result.runs:
+            table.add_row(label, "no runs", "", "")
+            continue
+        right, speed = summary["correct"], summary["microseconds_per_step"]
+        rates = (right["fraction"], right["high"], right["low"])
+        wrong, low, high = (f"{100 * (1 - x):.2g}%" for x in rates)
+        table.add_row(label, wrong, f"{low} and {high}", f"{speed:.2g}")
+    if planned is not None and planned.error_probability is not None:
+        table.add_section()
+        table.add_row("planned, means known", f"{100 * planned.error_probability:.2g}%", "", "")
     return table
 
 

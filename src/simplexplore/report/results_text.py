@@ -96,6 +96,11 @@ def _drawn(result: Results) -> str:
 def standing(result: Results) -> str:
     """Say whether the error probability is a promise."""
     threshold, family = result.plan.threshold, result.plan.problem.rewards.name
+    if result.plan.problem.budget is not None:
+        return (
+            "With a budget the number of samples is given, and nothing promises that wrong answers "
+            "are rarer than delta."
+        )
     if result.is_proven:
         return (
             f"{threshold.name} is proven for {family} rewards: a wrong answer has probability at "

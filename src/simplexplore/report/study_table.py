@@ -24,18 +24,25 @@ def print_status(status: Status, console: Console) -> None:
     """Print everything that `Study.status` says."""
     answer = status["answer"]
     epsilon, goal = status["epsilon"], status["stop_when"]
-    within = epsilon or (goal["regret"] if goal else 0.0)
+    within = epsilon or (goal or {}).get("regret", 0.0)
+    budget = (goal or {}).get("budget")
     console.print(
         f"{status['name']}: {_state(status)}{count(status['rewards'], 'reward')}, "
         f"{status['pending']} pending, "
         f"{status['sampler']}, {status['scenario']}, threshold {status['threshold']} "
         f"({'proven' if status['proven'] else 'a heuristic'}), delta {status['delta']:g}"
         f"{f', epsilon {epsilon:g}' if epsilon else ''}"
-        f"{f', stops at regret {within:g}' if goal else ''}",
+        f"{f', stops after {number(budget)} samples' if budget else ''}"
+        f"{f', stops at regret {within:g}' if goal and not budget else ''}",
         style="dim",
     )
     console.print()
-    if answer is not None:
+    if answer is not None and budget:
+        mix = ", ".join(f"{share:.3g} {arm}" for arm, share in answer["mix"].items())
+        found = count(answer["rewards"], "reward")
+        console.print(f"Answer: {mix}. All of {found} are spent.", style="bold")
+        console.print("No delta is promised: what is known is the confidence so far.")
+    elif answer is not None:
         mix = ", ".join(f"{share:.3g} {arm}" for arm, share in answer["mix"].items())
         console.print(
             f"Answer: {mix}. It is {f'within {within:g} of the best, ' if within else ''}"
@@ -102,6 +109,8 @@ def _between(low: float | None, high: float | None) -> str:
 
 
 def _to_go(status: Status) -> str:
+    if (budget := (status["stop_when"] or {}).get("budget")) is not None:
+        return f"{number(status['to_go'] or 0)} of {number(budget)} samples to go."
     if status["to_go"] is None:
         return "The best policies tie at the means seen so far: no telling how many samples to go."
     return (

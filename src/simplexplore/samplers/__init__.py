@@ -5,6 +5,7 @@ A sampler file is compiled with the kernels that it calls. It defines
     ARM_VECTORS, EDGE_VECTORS   how many vectors it remembers, over arms and over edges
     TRACKING                    how arms follow its allocation (one, or one per scenario)
     WITHIN_CONSTRAINTS          another file for the anytime scenario (optional)
+    POLICIES                    whether it reads setting.policies, all vertices (optional)
     allocate(setting, table, run, memory)   write the next allocation into run.w
 """
 
@@ -32,8 +33,13 @@ _FILES = {"oracle": "uniform.py"} | {
     if file.stem not in ("__init__", "declarations", "top_two_within")
 }
 
+# Those that can only spend a given number of samples, and those that need not be given one.
+FOR_BUDGETS = ("halving",)
 SAMPLERS = tuple(
-    sorted(_FILES, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
+    sorted(
+        _FILES.keys() - set(FOR_BUDGETS),
+        key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name),
+    )
 )
 
 
@@ -47,6 +53,7 @@ class Sampler:
     edge_vectors: int
     tracking: dict[str, str]
     pairs: bool
+    policies: bool
     within: Path | None = None  # another file where exploration must satisfy the constraints
 
     def in_scenario(self, scenario: str) -> Sampler:
@@ -61,6 +68,16 @@ class Sampler:
         """Whether it must be given the optimal allocation."""
         return self.name == "oracle"
 
+    @property
+    def needs_budget(self) -> bool:
+        """Whether it must be given a number of samples."""
+        return self.name in FOR_BUDGETS
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is the program's own."""
+        return self.name in _FILES
+
 
 def find_sampler(name: str) -> Sampler:
     """A sampler by name, or one's own from a file: ``path/to/file.py``."""
@@ -74,7 +91,7 @@ def find_sampler(name: str) -> Sampler:
             raise SettingError(f"there is no sampler file {name!r}.")
         # Often a copy of one of ours, under its name.
         return _read(path.name if path.stem in _FILES else path.stem, path.resolve())
-    raise SettingError(unknown("sampler", name, list(SAMPLERS), ", or a file of yours"))
+    raise SettingError(unknown("sampler", name, [*SAMPLERS, *FOR_BUDGETS], ", or a file of yours"))
 
 
 def _read(name: str, path: Path) -> Sampler:
@@ -125,4 +142,5 @@ def _read(name: str, path: Path) -> Sampler:
         raise SettingError(f"{path.name}: there is no file {within!r} beside it.")
     other = None if within is None else path.parent / str(within)
     pairs = bool(found.get("PAIRS", False))
-    return Sampler(name, path, counts[0], counts[1], tracking, pairs, other)
+    policies = bool(found.get("POLICIES", False))
+    return Sampler(name, path, counts[0], counts[1], tracking, pairs, policies, other)

@@ -30,7 +30,9 @@ from simplexplore.kernels.kernel import kernel, options
 HERE = Path(__file__).parent
 
 # What a sampler file may declare, see samplers/__init__.py.
-DECLARATIONS = ("ARM_VECTORS", "EDGE_VECTORS", "TRACKING", "WITHIN_CONSTRAINTS", "PAIRS")
+DECLARATIONS = (
+    *("ARM_VECTORS", "EDGE_VECTORS", "TRACKING", "WITHIN_CONSTRAINTS", "PAIRS", "POLICIES"),
+)
 
 # What users' files may import. Machine code is filed under a hash of the file: numbers and
 # functions from anywhere else could change without being noticed.

@@ -26,6 +26,13 @@ WITHIN_CONSTRAINTS = "top_two_within.py"
 PRICE = 0.5  # of a logarithm of pulls, beside evidence
 TURNS = 0.5  # of the forced exploration that cumulative tracking uses
 
+# Both where a number of samples ends the run: with less a few runs never find out that they were
+# wrong, and nobody waits for those that take long. Turns at 1 pay from so many samples per arm on:
+# with 300 samples of star 21.0% of the answers are wrong instead of 19.5%, with 2000 0.06% instead
+# of 0.19%.
+ON_A_BUDGET = 1.0
+AFFORDED = 300
+
 # The two bets of this number are weak enough to tell the mean square of rewards.
 WEAK = 20
 
@@ -105,11 +112,12 @@ def challenger_of(setting: Setting, table: Table, run: Run) -> int:
     first = table.first_edge[vertex]
     challenger = first
     least = math.inf
+    price = ON_A_BUDGET if setting.budget > 0 else PRICE
     for edge in range(first, table.first_edge[vertex + 1]):
         rarest = math.inf
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
             rarest = min(rarest, run.n[table.arm[k]])
-        score = evidence(setting, table, run, first, edge) + PRICE * math.log(rarest)
+        score = evidence(setting, table, run, first, edge) + price * math.log(rarest)
         if score < least:
             least = score
             challenger = edge
@@ -122,8 +130,9 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     for a in range(setting.size):
         run.w[a] = 0.0
     pulls = float(run.integers[PULLS])
-    turn = turns(setting, pulls, TURNS)
-    if turn > turns(setting, pulls - 1.0, TURNS):
+    part = ON_A_BUDGET if setting.budget >= AFFORDED * setting.size else TURNS
+    turn = turns(setting, pulls, part)
+    if turn > turns(setting, pulls - 1.0, part):
         run.w[setting.first_arms[turn % setting.first_arms.size]] = 1.0
         return
     first = table.first_edge[run.integers[VERTEX]]

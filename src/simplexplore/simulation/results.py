@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.families import Bounded
 from simplexplore.problem.problem import EXPLORATION, Problem
-from simplexplore.samplers import SAMPLERS, find_sampler
+from simplexplore.samplers import FOR_BUDGETS, SAMPLERS, find_sampler
 from simplexplore.tabular import Row, Tabular
 
 from .results_files import ResultsFolder
@@ -108,7 +108,7 @@ class Results(Tabular):
         rewards, size = self.plan.problem.rewards, self.plan.problem.size
         told = self.noise is None or isinstance(rewards, Bounded)
         told = told or bool((np.asarray(self.noise) <= rewards.sigmas(size)).all())
-        return told and self.plan.threshold.is_proven(rewards.name)
+        return told and self.plan.is_proven
 
     def allocations(self) -> Array:
         """Share of its samples that each run gave each arm, (n, K)."""
@@ -150,7 +150,7 @@ class Results(Tabular):
             "proven": self.is_proven,
             "delta": self.plan.delta,
             **({"epsilon": self.plan.problem.epsilon} if self.plan.problem.epsilon else {}),
-            **({"stop_when": asdict(goal)} if (goal := self.plan.problem.stop_when) else {}),
+            **({"stop_when": goal.to_dict()} if (goal := self.plan.problem.stop_when) else {}),
             "family": self.plan.problem.rewards.name,
             "runs": self.runs,
             "runs_asked": self.runs_asked,
@@ -165,6 +165,7 @@ class Results(Tabular):
             "excess_bound": self.excess_bound if self.excess_bound != math.inf else None,
             "capped": int(self.capped.sum()),
             "lower_bound": self.lower_bound,
+            **({} if self.bound.budget is None else {"budget": self.bound.budget.to_dict()}),
             "microseconds_per_step": 1e6 * self.seconds / steps if steps else None,
             "mean_allocation": self.allocations().mean(axis=0).tolist() if self.runs else None,
             "constraint_use": self.constraint_use(),
@@ -313,7 +314,7 @@ def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
     plan = result.plan
     arrays = {name: getattr(result, name).astype(kind) for name, kind in _ARRAYS.items()}
     name = folder.write_arrays(f"{plan.sampler.name}-{plan.scenario}", arrays)
-    own = [] if plan.sampler.name in SAMPLERS else [plan.sampler.file, plan.sampler.within]
+    own = [] if plan.sampler.is_ours else [plan.sampler.file, plan.sampler.within]
     return {
         "sampler": plan.sampler.name,
         "sampler_file": folder.write_own(own),
@@ -344,7 +345,9 @@ def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, B
         bounds[key] = lower_bound(problem, means, delta)
     plan = Plan(
         problem=problem,
-        sampler=find_sampler(_name_or_file(entry, "sampler", folder.path, SAMPLERS)),
+        sampler=find_sampler(
+            _name_or_file(entry, "sampler", folder.path, (*SAMPLERS, *FOR_BUDGETS))
+        ),
         threshold=find_threshold(_name_or_file(entry, "threshold", folder.path, tuple(THRESHOLDS))),
         delta=delta,
         scenario=problem.scenario,

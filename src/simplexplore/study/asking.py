@@ -16,16 +16,18 @@ MAX_BATCH = 100_000
 
 
 def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls:
-    """Give out pulls, the same ones again under the same key."""
+    """Give out pulls, the same ones again under the same key; no more than a budget leaves."""
     whole_number(n, "n", 1)
     if n > MAX_BATCH:
         raise TooLargeError(f"at most {MAX_BATCH} pulls at a time; got n = {n}.")
     check_key(key)
+    budget = replica.plan.problem.budget
 
     def work(transaction: Transaction) -> Pulls:
         earlier = [] if key is None else transaction.events_under_keys([key])
         if earlier:
-            if {event.kind for event in earlier} != {"asked"} or len(earlier) != n:
+            is_same = len(earlier) == n if budget is None else len(earlier) <= n
+            if {event.kind for event in earlier} != {"asked"} or not is_same:
                 raise ConflictError(f"the key {key!r} was used for another request.")
             return [_pull(event, replica) for event in earlier]
         state = transaction.state
@@ -42,8 +44,15 @@ def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls
         proposed = [
             Event("expired", pull=number, arm=state.pending[number].arm) for number in expired
         ]
-        first = state.asked + 1
-        proposed += [Event("asked", pull=first + i, key=key) for i in range(n)]
+        first, given = state.asked + 1, n
+        if budget is not None:
+            given = min(n, budget - state.rewards - len(state.pending) + len(expired))
+            if given <= 0:
+                raise StoppedError(
+                    f"study {replica.ids.study!r} has handed out all {budget:,} pulls of its "
+                    "budget and gives no more; it has its answer when their rewards are told."
+                )
+        proposed += [Event("asked", pull=first + i, key=key) for i in range(given)]
         recorded = transaction.record(proposed, now)
         return [_pull(event, replica) for event in recorded if event.kind == "asked"]
 

@@ -17,7 +17,14 @@ from .pulls import PullIds, Reward, place_in_words
 StateName = Literal["running", "stopped", "paused", "archived"]
 
 
-class Answer(TypedDict):
+class SureSoFar(TypedDict, total=False):
+    """Of an answer that came when the samples were spent: delta is not promised."""
+
+    confidence: float
+    regret_bound: float | None
+
+
+class Answer(SureSoFar):
     """What a study found, with the evidence for it."""
 
     policy: list[float]

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, EXTENDED, LATE, TOLD
@@ -25,7 +26,7 @@ from simplexplore.problem.spelling import policy_in_words
 from .checksums import link
 from .decision import CorrectedError, Corrections, Decision, equal_arrays
 from .events import KINDS, REWARDED, Event, EventError
-from .records import Answer, StateName
+from .records import Answer, StateName, SureSoFar
 
 # Events that change what is known or pending, as compiled code calls them.
 _CODES = {
@@ -282,7 +283,8 @@ class State:
         means = problem.rewards.from_unit(self.engine.run.mean)
         weakest = int(np.argmin(statistics - thresholds))
         shares = zip(problem.arms, policy.tolist(), strict=True)
-        return {
+        moment = None if problem.budget is None else moment_of(self.engine)
+        found: Answer = {
             "policy": policy.tolist(),
             "mix": {arm: share for arm, share in shares if share > 0},
             "value": float(means @ policy),
@@ -291,6 +293,7 @@ class State:
             "statistic": float(statistics[weakest]),
             "threshold": float(thresholds[weakest]),
         }
+        return found if moment is None else {**found, **_so_far(moment)}
 
     @property
     def answer_in_words(self) -> str:
@@ -300,12 +303,25 @@ class State:
         plan = self.engine.plan
         problem = plan.problem
         mix = policy_in_words(np.array(self.answer["policy"]), problem.arms)
+        if problem.budget is not None:
+            return f"The answer, {self._sure_after(self.answer)}: {mix}."
         rule = "" if plan.threshold.is_proven(problem.rewards.name) else ", by a rule of thumb"
         within = (
             f"within {problem.accepted_regret:g} of the best, " if problem.accepted_regret else ""
         )
         sure = f"wrong with probability at most {self.answer['delta']:g}{rule}"
         return f"The answer, {within}{sure}: {mix}."
+
+    @staticmethod
+    def _sure_after(answer: Answer) -> str:
+        """What can be said of an answer that came when the samples were spent."""
+        confidence, lost = answer.get("confidence"), answer.get("regret_bound")
+        words = f"after {answer['rewards']:,} samples (no delta is promised)"
+        if confidence is not None:
+            words += f", with confidence {100 * confidence:.3g}%"
+        if lost is not None:
+            words += f", and no mix better by over {lost:.3g}"
+        return words
 
     # ------------------------------------------------------------------ snapshots
 
@@ -409,3 +425,11 @@ def overdue(pending: Mapping[int, PendingPull], now: float, expire_after: float)
     if math.isinf(expire_after):
         return []
     return [number for number, pull in pending.items() if abs(now - pull.at) > expire_after]
+
+
+def _so_far(moment: Moment) -> SureSoFar:
+    lost = moment.regret_bound
+    return {
+        "confidence": moment.confidence,
+        "regret_bound": lost if math.isfinite(lost) else None,
+    }

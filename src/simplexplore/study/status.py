@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import NamedTuple, NotRequired
 from weakref import WeakKeyDictionary
 
@@ -150,10 +149,10 @@ def status_of(state: State) -> StateStatus:
         "scenario": plan.scenario,
         "sampler": plan.sampler.name,
         "threshold": plan.threshold.name,
-        "proven": plan.threshold.is_proven(problem.rewards.name),
+        "proven": plan.is_proven,
         "delta": plan.delta,
         "epsilon": problem.epsilon,
-        "stop_when": asdict(problem.stop_when) if problem.stop_when else None,
+        "stop_when": problem.stop_when.to_dict() if problem.stop_when else None,
         "asked": state.asked,
         "rewards": state.rewards,
         "late": state.totals["late"],
@@ -326,7 +325,10 @@ def _progress(
     goal = state.engine.plan.problem.stop_when
     if state.answer is not None:
         return 1.0, 0, [0, 0]
-    if goal is not None and moment is not None:
+    if goal is not None and goal.budget is not None:
+        rest = max(goal.budget - state.engine.pulls, 0)
+        return 1 - rest / goal.budget, rest, [rest, rest]
+    if goal is not None and goal.regret is not None and moment is not None:
         more = moment.regret.more(goal.regret)
         return 1 / (1 + more), _whole(max(1.0, more * state.engine.pulls)), None
     if plan.expected is None:

@@ -48,7 +48,12 @@ export function figures(status) {
     ...(status.voided ? [["Struck out", number(status.voided)]] : []),
     ["Allowed error", number(status.delta)],
     ...(status.epsilon ? [["Allowed loss", number(status.epsilon)]] : []),
-    ...(status.stop_when ? [["Stops when lost at most", number(status.stop_when.regret)]] : []),
+    ...(status.stop_when?.regret
+      ? [["Stops when lost at most", number(status.stop_when.regret)]]
+      : []),
+    ...(status.stop_when?.budget
+      ? [["Stops after", `${number(status.stop_when.budget)} samples`]]
+      : []),
     ...sure,
   ];
   return el("dl", { class: "figures" }, ...pairs.map(([name, value]) =>
