@@ -46,7 +46,7 @@ def solve(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     last[1] = pulls + max(2.0, GROWTH * pulls)
     dearest = 0.0
     for a in range(setting.size):
-        price[a] = memory.scratch[0, a]  # information per sample of the arm, at the solution
+        price[a] = memory.scratch[0, a]  # information for what is spent, at the solution
         dearest = max(dearest, price[a])
     for a in range(setting.size):
         # Where there is no solution, all arms cost the same.
