@@ -24,8 +24,7 @@ from simplexplore.bound.bound import _in_samples
 from simplexplore.bound.epsilon import _most
 from simplexplore.bound.information import binary_kl
 from simplexplore.bound.solver import FEW_ROWS
-from simplexplore.errors import NotConvergedError, Place, ProblemError, SettingError
-from simplexplore.exploration.plan import prepare, prepare_simulation
+from simplexplore.errors import NotConvergedError, Place, ProblemError
 from simplexplore.geometry.answers import all_vertices
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.constraint import Constraint
@@ -103,20 +102,6 @@ def test_python_mistakes():
 def test_an_arm_may_be_named_like_a_setting():
     text = 'arms = ["delta", "b"]\n[costs]\ndelta = 2.0\n'
     assert Problem.from_text(text).costs.tolist() == [2.0, 1.0]
-
-
-def test_nothing_is_run_with_costs_yet(tmp_path):
-    problem = Problem(2, means=[1.0, 0.0], costs=[1.0, 2.0])
-    for work in (
-        lambda: prepare(problem, "top-two", "tilt"),
-        lambda: prepare_simulation(problem, None, "top-two", "tilt"),
-        lambda: sx.Explorer(problem),
-        lambda: sx.simulate(problem, runs=1),
-        lambda: sx.Study.create(f"sqlite:///{tmp_path / 'x.db'}", "x", problem),
-    ):
-        with pytest.raises(SettingError, match=r"^no sampler minds \[costs\] yet: `bound` says"):
-            work()
-    assert sx.expected_samples(sx.lower_bound(problem)) is None
 
 
 # ------------------------------------------------------------ the least cost

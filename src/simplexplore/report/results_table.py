@@ -44,6 +44,9 @@ def print_results(results: Sequence[Results], console: Console) -> None:
                 style="dim",
             )
         plan = group[0].plan
+        if plan.problem.has_costs:
+            console.print()
+            console.print(_samples(group))
         if limits := plan.problem.limits_on_samples(plan.scenario):
             print_limited(console, _realised_use(group), len(limits), "with more slack")
             if (most := group[0].excess_bound) is not None:
@@ -56,7 +59,9 @@ def print_results(results: Sequence[Results], console: Console) -> None:
 def _comparison(group: Sequence[Results]) -> Table:
     """One row per sampler."""
     scenario, least = group[0].plan.scenario, group[0].lower_bound
-    table = titled_table(f"Samples until stopping, {scenario} (lower bound: {number(least)})")
+    amount = "cost" if group[0].plan.problem.has_costs else "stopping_time"
+    what = "Cost" if amount == "cost" else "Samples"
+    table = titled_table(f"{what} until stopping, {scenario} (lower bound: {number(least)})")
     table.add_column("sampler", overflow="fold")
     for heading in ("mean", "median", "95%", "/bound", "correct", "us/step"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -66,7 +71,7 @@ def _comparison(group: Sequence[Results]) -> Table:
     for label, result in zip(sampler_labels(group), group, strict=True):
         summary = result.summary()
         times, right, speed = (
-            summary["stopping_time"],
+            summary[amount],
             summary["correct"],
             summary["microseconds_per_step"],
         )
@@ -83,6 +88,20 @@ def _comparison(group: Sequence[Results]) -> Table:
             f"{speed:.2g}" if speed < 100 else f"{speed:,.0f}",
         ]
         table.add_row(*row, *([f"{summary['capped']:,}"] if with_capped else []))
+    return table
+
+
+def _samples(group: Sequence[Results]) -> Table:
+    """How many samples were bought, where they cost."""
+    table = titled_table(f"Samples until stopping, {group[0].plan.scenario}")
+    table.add_column("sampler", overflow="fold")
+    for heading in ("mean", "median", "95%"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for label, result in zip(sampler_labels(group), group, strict=True):
+        times = result.summary()["stopping_time"]
+        if result.runs:
+            cells = (f"{times['median']:,.0f}", f"{times['q95']:,.0f}")
+            table.add_row(label, mean_and_error(times["mean"], times["stderr"]), *cells)
     return table
 
 

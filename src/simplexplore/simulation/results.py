@@ -95,8 +95,13 @@ class Results:
 
     @property
     def lower_bound(self) -> float:
-        """Least expected number of samples, in the scenario of the runs."""
+        """Least expected cost in the scenario of the runs; samples, where each costs 1."""
         return self.bound.scenarios[self.plan.scenario].lower_bound
+
+    @property
+    def costs(self) -> Array:
+        """What the samples of each run cost, (n,)."""
+        return np.asarray(self.pulls @ self.plan.problem.costs)
 
     @property
     def is_proven(self) -> bool:
@@ -142,6 +147,7 @@ class Results:
         right = int(self.correct.sum())
         low, high = clopper_pearson(right, self.runs)
         steps = int(times.sum())
+        own, has_costs = self.bound.scenarios[self.plan.scenario], self.plan.problem.has_costs
         return {
             "sampler": self.plan.sampler.name,
             "scenario": self.plan.scenario,
@@ -156,6 +162,7 @@ class Results:
             "seed": self.seed,
             "noise": None if self.noise is None else self.noise.tolist(),
             "stopping_time": _statistics(times),
+            **({"cost": _statistics(self.costs)} if has_costs else {}),
             "correct": {
                 "fraction": right / self.runs if self.runs else None,
                 "low": low,
@@ -164,6 +171,7 @@ class Results:
             "excess_bound": self.excess_bound if self.excess_bound != math.inf else None,
             "capped": int(self.capped.sum()),
             "lower_bound": self.lower_bound,
+            **({"lower_bound_samples": own.lower_bound_samples} if has_costs else {}),
             "microseconds_per_step": 1e6 * self.seconds / steps if steps else None,
             "mean_allocation": self.allocations().mean(axis=0).tolist() if self.runs else None,
             "constraint_use": self.constraint_use(),
@@ -184,7 +192,7 @@ class Results:
         return found[0]
 
 
-def _statistics(times: npt.NDArray[np.int64]) -> dict[str, float | None]:
+def _statistics(times: npt.NDArray[np.int64] | Array) -> dict[str, float | None]:
     if not len(times):
         return dict.fromkeys(("mean", "stderr", "median", "q05", "q95", "max"))
     q05, median, q95 = np.quantile(times, [0.05, 0.5, 0.95]).tolist()
@@ -195,7 +203,7 @@ def _statistics(times: npt.NDArray[np.int64]) -> dict[str, float | None]:
         "median": median,
         "q05": q05,
         "q95": q95,
-        "max": int(times.max()),
+        "max": times.max().item(),
     }
 
 
