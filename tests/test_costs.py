@@ -442,7 +442,9 @@ def test_money_and_pulls_are_both_said(width):
     assert "where the money goes" in text
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
-    assert [note.kind for note in notes(bound)].count("no estimate") == 1
+    each = bound.scenarios["end-of-time"].cost_per_sample
+    expected = float(f"{sx.expected_samples(bound) * each:.2g}")
+    assert f"Expect a cost of about {expected:,.0f}, " in text
     assert "at least a cost of" in notes(bound)[-1].text
 
 
@@ -455,11 +457,11 @@ def test_json_has_both_only_with_costs():
     samples = scenario["lower_bound"] / scenario["cost_per_sample"]
     assert scenario["lower_bound_samples"] == pytest.approx(samples)
     assert sum(scenario["spend"]) == pytest.approx(1)
-    assert scenario["expected_samples"] is None
+    assert scenario["expected_cost"] == scenario["expected_samples"] * scenario["cost_per_sample"]
     assert found["unconstrained"]["cost_per_sample"] > 1
     plain = bound_to_dict(sx.lower_bound(problem))
     assert "costs" not in plain
-    assert not {"cost_per_sample", "lower_bound_samples", "spend"} & set(
+    assert not {"cost_per_sample", "lower_bound_samples", "spend", "expected_cost"} & set(
         plain["scenarios"]["anytime"]
     )
     assert "spend" not in plain["unconstrained"]
