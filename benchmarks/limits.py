@@ -1,6 +1,6 @@
 """Exploration within limits and with costs: samples, tails, excess, money saved, time per step.
 
-    python benchmarks/limits.py FOLDER [--minutes M] [--base SRC] [--only PART]
+    python benchmarks/limits.py FOLDER [--runs N] [--minutes M] [--base SRC] [--only PART]
 
 Writes benchmarks/limits.md from the parts in FOLDER, and makes those that are missing; the random
 tight problems go on where they were, for M minutes. SRC is the source folder of an older version
@@ -35,6 +35,7 @@ import simplexplore as sx
 
 OUT = Path(__file__).with_suffix(".md")
 SEED = 20261116
+EXCESS_RUNS = 5
 Rows = list[dict[str, Any]]
 
 
@@ -73,14 +74,13 @@ INSTANCES = (
 # ---------------------------------------------------------------------- samples and tails
 
 
-def instances() -> Rows:
+def instances(runs: int) -> Rows:
     """Samples until stopping with both samplers, and by how much limits were exceeded."""
     rows = []
     for threshold in ("gk16", "tilt"):
         for name in INSTANCES:
             problem = problem_of(name)
             for sampler in ("ctns", "top-two"):
-                runs = 300 if name in ("movies", "gaussian-1", "gaussian-2") else 500
                 found = sx.simulate(
                     problem,
                     None,
@@ -99,7 +99,7 @@ def instances() -> Rows:
                         **tails(found.stopping_times),
                         "capped": int(found.capped.sum()),
                         "wrong": int((~found.correct).sum()),
-                        "excess": largest_excess(problem, sampler, threshold, 20),
+                        "excess": largest_excess(problem, sampler, threshold, EXCESS_RUNS),
                         "proven": found.excess_bound,
                     }
                 )
@@ -193,7 +193,7 @@ COSTLY: dict[str, list[float]] = {
 }
 
 
-def money() -> Rows:
+def money(runs: int) -> Rows:
     """What runs cost that mind costs and that do not, and what was to be expected."""
     rows = []
     for name, costs in COSTLY.items():
@@ -201,8 +201,7 @@ def money() -> Rows:
             blind = problem_of(name).replace(scenario=scenario, delta=0.01)
             aware = blind.replace(costs=costs)
             bound = sx.lower_bound(aware)
-            for sampler in ("top-two", "ctns", "cge"):
-                runs = 3000 if sampler == "top-two" else 500
+            for sampler in ("top-two", "ctns"):
                 row: dict[str, Any] = {"instance": name, "scenario": scenario, "sampler": sampler}
                 row |= {"runs": runs, "bound": bound.cost}
                 least = sx.lower_bound(blind)
@@ -249,7 +248,7 @@ def expected() -> Rows:
     rows = []
     for name, problem in cases.items():
         bound = sx.lower_bound(problem)
-        found = sx.simulate(problem, runs=int(min(300, max(50, 4e6 / bound.samples))), seed=SEED)
+        found = sx.simulate(problem, runs=int(min(200, max(50, 1e6 / bound.samples))), seed=SEED)
         estimate = sx.expected_samples(bound)
         mean = float(found.stopping_times.mean())
         each = bound.scenarios[problem.scenario].cost_per_sample
@@ -340,8 +339,8 @@ def page(folder: Path) -> Iterator[str]:
 
 def of_instances(rows: Rows) -> Iterator[str]:
     yield "## Samples, tails and excess\n"
-    yield "Largest excess over 20 whole runs, in pulls of the arm that uses the limit most, beside"
-    yield "the bound that is proven; max/median is of all runs.\n"
+    yield f"{rows[0]['runs']} runs. Largest excess over {EXCESS_RUNS} whole runs, in pulls of the"
+    yield "arm that uses the limit most, beside the bound that is proven.\n"
     heads = "instance|threshold|sampler|mean ± s.e.|95%|max/median|excess|proven"
     yield cells(*heads.split("|"))
     yield cells(*["---"] * 8)
@@ -437,6 +436,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=0.0)
+    parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--base")
     parser.add_argument("--only")
     given = parser.parse_args()
@@ -447,9 +447,9 @@ def main() -> None:
     parts: dict[str, Callable[[], object]] = {
         "speed": lambda: speed(given.base),
         "many_arms": many_arms,
-        "money": money,
+        "money": lambda: money(4 * given.runs),
         "expected": expected,
-        "instances": instances,
+        "instances": lambda: instances(given.runs),
     }
     for name, make in parts.items():
         file = given.folder / f"{name}.json"
