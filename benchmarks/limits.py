@@ -74,37 +74,34 @@ INSTANCES = (
 # ---------------------------------------------------------------------- samples and tails
 
 
-def instances(runs: int) -> Rows:
+def instances(folder: Path, runs: int) -> None:
     """Samples until stopping with both samplers, and by how much limits were exceeded."""
-    rows = []
-    for threshold in ("gk16", "tilt"):
-        for name in INSTANCES:
-            problem = problem_of(name)
-            for sampler in ("ctns", "top-two"):
-                found = sx.simulate(
-                    problem,
-                    None,
-                    sampler,
-                    threshold=threshold,
-                    runs=runs,
-                    seed=SEED,
-                    noise=None if name != "movies" else sx.catalog.instance(name).noise,
-                )
-                rows.append(
-                    {
-                        "instance": name,
-                        "threshold": threshold,
-                        "sampler": sampler,
-                        "runs": runs,
-                        **tails(found.stopping_times),
-                        "capped": int(found.capped.sum()),
-                        "wrong": int((~found.correct).sum()),
-                        "excess": largest_excess(problem, sampler, threshold, EXCESS_RUNS),
-                        "proven": found.excess_bound,
-                    }
-                )
-                print(rows[-1], flush=True)
-    return rows
+    for row in missing(folder / "instances.jsonl", 4 * len(INSTANCES)):
+        threshold = ("gk16", "tilt")[row["number"] // (2 * len(INSTANCES))]
+        name = INSTANCES[row["number"] // 2 % len(INSTANCES)]
+        sampler = ("ctns", "top-two")[row["number"] % 2]
+        problem = problem_of(name)
+        noise = sx.catalog.instance(name).noise if name == "movies" else None
+        given = {"threshold": threshold, "runs": runs, "seed": SEED, "noise": noise}
+        found = sx.simulate(problem, None, sampler, **given)
+        row.update(instance=name, threshold=threshold, sampler=sampler, runs=runs)
+        row.update(tails(found.stopping_times))
+        row["capped"], row["wrong"] = int(found.capped.sum()), int((~found.correct).sum())
+        row["excess"] = largest_excess(problem, sampler, threshold, EXCESS_RUNS)
+        row["proven"] = found.excess_bound
+
+
+def missing(file: Path, count: int, ends: float = np.inf) -> Iterator[dict[str, Any]]:
+    """Rows to fill in, of those that the file does not have; each is written when it is full."""
+    done = len(file.read_text().splitlines()) if file.exists() else 0
+    with file.open("a") as target:
+        for number in range(done, count):
+            if time.time() > ends:
+                return
+            row: dict[str, Any] = {"number": number}
+            yield row
+            target.write(json.dumps(row) + "\n")
+            target.flush()
 
 
 def tails(times: Any) -> dict[str, float]:
@@ -164,22 +161,13 @@ def tight_problem(number: int) -> Any:
 
 
 def tight(folder: Path, minutes: float) -> None:
-    """200 runs of each random problem, one line each; goes on where it was."""
-    file, ends = folder / "tight.jsonl", time.time() + 60 * minutes
-    done = len(file.read_text().splitlines()) if file.exists() else 0
-    with file.open("a") as target:
-        for number in range(done, 2000):
-            if time.time() > ends:
-                return
-            problem = tight_problem(number)
-            found = sx.simulate(
-                problem, runs=200, seed=SEED + number, threshold="gk16", max_steps=2_000_000
-            )
-            times = found.stopping_times
-            row = {"number": number, "arms": problem.size, **tails(times)}
-            row["capped"] = int(found.capped.sum())
-            target.write(json.dumps(row) + "\n")
-            target.flush()
+    """200 runs of each random problem."""
+    for row in missing(folder / "tight.jsonl", 2000, time.time() + 60 * minutes):
+        problem = tight_problem(row["number"])
+        given = {"runs": 200, "seed": SEED + row["number"], "max_steps": 2_000_000}
+        found = sx.simulate(problem, threshold="gk16", **given)
+        row.update(tails(found.stopping_times), arms=problem.size)
+        row["capped"] = int(found.capped.sum())
 
 
 # ---------------------------------------------------------------------- money
@@ -269,31 +257,36 @@ def expected() -> Rows:
 # ---------------------------------------------------------------------- time
 
 
+def per_step(problem: Any, sampler: str, few: int, many: int) -> float:
+    """CPU microseconds of a step after the first few; the machine may be busy with other work."""
+    spent = []
+    for steps in (few, few, many):  # the first compiles
+        began = time.process_time()
+        given = {"threshold": "gk16", "delta": 1e-300, "runs": 1, "workers": 1}
+        sx.simulate(problem, sampler=sampler, seed=1, max_steps=steps, **given)
+        spent.append(time.process_time() - began)
+    return 1e6 * (spent[2] - spent[1]) / (many - few)
+
+
 def timed() -> dict[str, float]:
     """Microseconds a step of top-two within limits, of the version on the path."""
-    found = {}
-    for name in ("triangle", "star", "eight-arms", "gaussian-1", "movies"):
-        problem = problem_of(name)
-        given = {"threshold": "gk16", "delta": 1e-300, "runs": 1, "max_steps": 100_000}
-        runs = [sx.simulate(problem, sampler="top-two", seed=s, **given) for s in range(4)]
-        found[name] = 1e6 * min(run.seconds / run.stopping_times.sum() for run in runs[1:])
-    return found
+    names = ("triangle", "star", "eight-arms", "gaussian-1", "movies")
+    return {name: per_step(problem_of(name), "top-two", 2_000, 202_000) for name in names}
 
 
 def many_arms() -> dict[str, float]:
     """The same with 1000 arms, each with a floor and a cap, and one row."""
-    rng = np.random.default_rng(SEED)
     size, found = 1000, {}
-    problem = sx.Problem(
-        size,
-        ["each >= 0.0002", "each <= 0.02", " + ".join(f"a{i}" for i in range(1, 101)) + " <= 0.3"],
-        means=rng.uniform(0, 1, size),
-        scenario="anytime",
-    )
-    for sampler in ("top-two", "ctns"):
-        given = {"threshold": "gk16", "runs": 1, "max_steps": 30_000, "delta": 1e-9}
-        runs = [sx.simulate(problem, sampler=sampler, seed=seed, **given) for seed in (0, 1)]
-        found[sampler] = 1e6 * runs[1].seconds / float(runs[1].stopping_times[0])
+    group = " + ".join(f"a{i}" for i in range(1, 101))
+    for cap in (0.4, 0.02):
+        problem = sx.Problem(
+            size,
+            ["each >= 0.0002", f"each <= {cap}", f"{group} <= 0.3"],
+            means=np.random.default_rng(SEED).uniform(0, 1, size),
+            scenario="anytime",
+        )
+        edges = f"caps of {cap:g}, {len(sx.lower_bound(problem).edges):,} comparisons"
+        found[edges] = per_step(problem, "top-two", 2_000, 7_000)
     return found
 
 
@@ -407,7 +400,7 @@ def of_expected(rows: Rows) -> Iterator[str]:
 
 def of_speed(found: dict[str, dict[str, float]]) -> Iterator[str]:
     yield "## Microseconds a step\n"
-    yield "`top-two`, anytime, 100,000 steps, the least of several; base is an older version.\n"
+    yield "CPU time, `top-two`, anytime, 200,000 steps, least of three; base: an older version.\n"
     yield cells("instance", "base", "now", "now / base")
     yield cells(*["---"] * 4)
     for name, r in found.items():
@@ -417,12 +410,12 @@ def of_speed(found: dict[str, dict[str, float]]) -> Iterator[str]:
 
 
 def of_many_arms(found: dict[str, float]) -> Iterator[str]:
-    yield "1,000 arms, each with a floor and a cap, and one row, 30,000 steps from the first on: "
-    yield ", ".join(f"`{name}` {value:.0f} us" for name, value in found.items()) + ".\n"
+    yield "1,000 arms, each with a floor and a cap, and one row, steps 2,000 to 7,000: "
+    yield "; ".join(f"{name}: {value:.0f} us" for name, value in found.items()) + ".\n"
 
 
 WRITERS: dict[str, Callable[[Any], Iterator[str]]] = {
-    "instances.json": of_instances,
+    "instances.jsonl": of_instances,
     "tight.jsonl": of_tight,
     "money.json": of_money,
     "expected.json": of_expected,
@@ -449,12 +442,13 @@ def main() -> None:
         "many_arms": many_arms,
         "money": lambda: money(4 * given.runs),
         "expected": expected,
-        "instances": lambda: instances(given.runs),
     }
     for name, make in parts.items():
         file = given.folder / f"{name}.json"
         if given.only in (None, name) and not file.exists():
             file.write_text(json.dumps(make()))
+    if given.only in (None, "instances"):
+        instances(given.folder, given.runs)
     if given.only in (None, "tight"):
         tight(given.folder, given.minutes)
     OUT.write_text("\n".join(page(given.folder)))
