@@ -147,6 +147,8 @@ def tight_problem(number: int) -> Any:
         # Some arm alone keeps all limits, as a placebo does.
         limits = rng.uniform(0.3, 1.0, count)
         coefficients[:, int(rng.integers(size))] = 0.0
+        if not coefficients.any(axis=1).all():
+            continue
         problem = sx.Problem(
             size,
             (coefficients, limits),
