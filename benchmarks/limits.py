@@ -334,7 +334,8 @@ def page(folder: Path) -> Iterator[str]:
 def of_instances(rows: Rows) -> Iterator[str]:
     yield "## Samples, tails and excess\n"
     yield f"{rows[0]['runs']} runs. Largest excess over {EXCESS_RUNS} whole runs, in pulls of the"
-    yield "arm that uses the limit most, beside the bound that is proven.\n"
+    yield "arm that uses the limit most, beside the bound that is proven."
+    yield f"{len(rows)} of {4 * len(INSTANCES)} rows were run.\n"
     heads = "instance|threshold|sampler|mean ± s.e.|95%|max/median|excess|proven"
     yield cells(*heads.split("|"))
     yield cells(*["---"] * 8)
@@ -389,7 +390,8 @@ def of_money(rows: Rows) -> Iterator[str]:
 
 def of_expected(rows: Rows) -> Iterator[str]:
     yield "## Expected samples within limits on exploration and with costs\n"
-    yield "`expected_samples` against the means of 100 runs (`top-two`, `tilt`).\n"
+    yield "`expected_samples` against the means of 100 runs (`top-two`, `tilt`);"
+    yield f"{len(rows)} of 20 problems were run.\n"
     yield cells("problem", "estimate", "mean ± s.e.", "ratio", "ratio of costs")
     yield cells(*["---"] * 5)
     for r in rows:
