@@ -24,8 +24,7 @@ from simplexplore.bound.bound import _in_samples
 from simplexplore.bound.epsilon import _most
 from simplexplore.bound.information import binary_kl
 from simplexplore.bound.solver import FEW_ROWS
-from simplexplore.errors import NotConvergedError, Place, ProblemError, SettingError
-from simplexplore.exploration.plan import prepare, prepare_simulation
+from simplexplore.errors import NotConvergedError, Place, ProblemError
 from simplexplore.geometry.answers import all_vertices
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.constraint import Constraint
@@ -103,20 +102,6 @@ def test_python_mistakes():
 def test_an_arm_may_be_named_like_a_setting():
     text = 'arms = ["delta", "b"]\n[costs]\ndelta = 2.0\n'
     assert Problem.from_text(text).costs.tolist() == [2.0, 1.0]
-
-
-def test_nothing_is_run_with_costs_yet(tmp_path):
-    problem = Problem(2, means=[1.0, 0.0], costs=[1.0, 2.0])
-    for work in (
-        lambda: prepare(problem, "top-two", "tilt"),
-        lambda: prepare_simulation(problem, None, "top-two", "tilt"),
-        lambda: sx.Explorer(problem),
-        lambda: sx.simulate(problem, runs=1),
-        lambda: sx.Study.create(f"sqlite:///{tmp_path / 'x.db'}", "x", problem),
-    ):
-        with pytest.raises(SettingError, match=r"^no sampler minds \[costs\] yet: `bound` says"):
-            work()
-    assert sx.expected_samples(sx.lower_bound(problem)) is None
 
 
 # ------------------------------------------------------------ the least cost
@@ -457,7 +442,9 @@ def test_money_and_pulls_are_both_said(width):
     assert "where the money goes" in text
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
-    assert [note.kind for note in notes(bound)].count("no estimate") == 1
+    each = bound.scenarios["end-of-time"].cost_per_sample
+    expected = float(f"{sx.expected_samples(bound) * each:.2g}")
+    assert f"Expect a cost of about {expected:,.0f}, " in text
     assert "at least a cost of" in notes(bound)[-1].text
 
 
@@ -470,11 +457,11 @@ def test_json_has_both_only_with_costs():
     samples = scenario["lower_bound"] / scenario["cost_per_sample"]
     assert scenario["lower_bound_samples"] == pytest.approx(samples)
     assert sum(scenario["spend"]) == pytest.approx(1)
-    assert scenario["expected_samples"] is None
+    assert scenario["expected_cost"] == scenario["expected_samples"] * scenario["cost_per_sample"]
     assert found["unconstrained"]["cost_per_sample"] > 1
     plain = bound_to_dict(sx.lower_bound(problem))
     assert "costs" not in plain
-    assert not {"cost_per_sample", "lower_bound_samples", "spend"} & set(
+    assert not {"cost_per_sample", "lower_bound_samples", "spend", "expected_cost"} & set(
         plain["scenarios"]["anytime"]
     )
     assert "spend" not in plain["unconstrained"]

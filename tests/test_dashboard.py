@@ -353,6 +353,16 @@ def test_a_study_that_is_not_there(page, served, store):
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+def test_money_beside_samples(page, served, store):
+    problem = star(delta=0.1).replace(costs=[4.0, 1.0, 1.0, 2.0, 0.5])
+    study = drive(Study.create(store, "costly", problem))
+    spent = study.status()["cost"]
+    page.goto(f"{served}/studies/costly")
+    expect(page.get_by_text("Cost to go")).to_be_visible()
+    expect(page.get_by_role("definition").nth(2)).to_have_text(f"{spent:g}")
+    check_access(page)
+
+
 def test_good_enough_in_plain_words(page, served, store):
     easy = {"a": 3.0, "b": 0.5, "c": 0.4, "d": 2.5, "e": 0.8}
     study = Study.create(store, "good enough", star(delta=0.1).replace(epsilon=0.25), "top-two")

@@ -44,6 +44,25 @@ def test_simulations_agree(name, scenario):
         assert expected == pytest.approx(results.stopping_times.mean(), rel=0.25)
 
 
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("star", {"exploration": ["each >= 0.1"], "scenario": "exploration"}),
+        ("eight-arms", {"costs": [5, 5, 1, 1, 1, 1, 1, 1], "scenario": "anytime"}),
+        ("triangle", {"costs": [1, 2, 1, 4, 1], "scenario": "end-of-time"}),
+    ],
+)
+def test_within_limits_of_exploration_and_with_costs(name, changes):
+    instance = sx.catalog.instance(name)
+    problem = instance.problem.replace(means=instance.means, delta=0.1, **changes)
+    bound = sx.lower_bound(problem)
+    results = sx.simulate(problem, runs=200, seed=5)
+    expected = sx.expected_samples(bound)
+    assert expected == pytest.approx(results.stopping_times.mean(), rel=0.25)
+    each = bound.scenarios[problem.scenario].cost_per_sample
+    assert expected * each == pytest.approx(results.costs.mean(), rel=0.25)
+
+
 @pytest.mark.parametrize("name", sx.catalog.names())
 def test_smaller_delta_takes_longer(name):
     problem = sx.catalog.instance(name).problem

@@ -70,6 +70,3 @@ def test_bound_with_limits_on_exploration_and_costs(client):
         assert refused.status_code == 422
         assert words in refused.json()["detail"]
         assert refused.json()["line"] > len(text.splitlines())
-    refused = client.post("/v1/studies", json={"name": "x", "problem": f"{text}\n{limits}"})
-    assert refused.status_code == 422
-    assert "no sampler minds [costs] yet" in refused.json()["detail"]

@@ -5,6 +5,7 @@ import pytest
 
 from engines import engine_for, natively
 from instances import TRUTH, drawn
+from simplexplore.exploration.arrays import scenario_of_rule
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.records import VERTEX
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
@@ -17,6 +18,7 @@ STEPS = 250
 # Two groups of arms with a limit each; an equality; unequal deviations.
 ROWS = ([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]], [0.5, 0.4])
 MU = np.array([0.7, 0.42, 0.55, 0.36, 0.48])
+COSTS = [3.0, 1.0, 0.5, 8.0, 2.0]
 
 
 def gaussian(scenario):
@@ -47,9 +49,8 @@ def together(problem, sampler, tracking=None, seed=0, delta=1e-9):
     engine = natively(engine_for(problem, sampler, delta, tracking=tracking))
     words = streams(seed, range(1))[0]
     arm = engine.begin(words)
-    twin = Twin(
-        engine, sampler, tracking or find_sampler(sampler).tracking[problem.scenario], words, delta
-    )
+    tracking = tracking or find_sampler(sampler).tracking[scenario_of_rule(engine._allowed)]
+    twin = Twin(engine, sampler, tracking, words, delta)
     rewards = drawn(problem, STEPS, [seed, 77])
     arms = []
     for step in range(STEPS):
@@ -92,6 +93,20 @@ def test_same_trajectory(problem, sampler, scenario):
 def test_same_trajectory_with_other_trackings(problem, tracking):
     together(problem("anytime"), "ctns", tracking, seed=3)
     together(problem("end-of-time"), "oracle", tracking, seed=4)
+
+
+@pytest.mark.parametrize("scenario", ["end-of-time", "exploration"])
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_same_trajectory_with_costs(sampler, scenario):
+    plain = hetero("end-of-time").replace(exploration=["each >= 0.04", "e <= 0.3"])
+    arms = together(plain.replace(costs=COSTS, scenario=scenario), sampler, seed=5)
+    if scenario == "end-of-time" and sampler != "uniform":
+        assert arms != together(plain, sampler, seed=5)
+
+
+@pytest.mark.parametrize(("sampler", "scenario"), [("ctns", "end-of-time"), ("top-two", "anytime")])
+def test_same_trajectory_with_costs_and_roots(sampler, scenario):
+    together(bernoulli(scenario).replace(costs=COSTS), sampler, seed=6)
 
 
 @pytest.mark.parametrize("problem", CASES, ids=lambda case: case.__name__)

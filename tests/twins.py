@@ -253,16 +253,28 @@ def all_rows(setting):
 class Rows:
     """The allocation set {above w <= limit, equal w = total, w >= 0} and answers within it."""
 
-    def __init__(self, setting):
+    def __init__(self, setting, costs=None):
         self.above, self.limit, self.equal, self.total = all_rows(setting)
+        self.inside, self.deep = setting.inside, setting.shares.deep
+        if costs is not None:
+            self._in_spend(costs)
         self.matrix = np.vstack([self.above, self.equal])
         self.bound = np.concatenate([self.limit, self.total])
-        self.inside, self.deep = setting.inside, setting.deep
         seen = self.equal[:, self.inside > 0].T
         prices = np.linalg.lstsq(seen, np.ones(len(seen)), rcond=None)[0]
         self.start = np.concatenate([np.zeros(len(self.limit)), prices])
         self.m = len(self.limit)
         self.x = np.zeros(len(self.bound))
+
+    def _in_spend(self, costs):
+        """The same set in shares of what is spent: rows of multiples of allocations."""
+        self.inside, self.deep = spend(self.inside, costs), spend(self.deep, costs)
+        self.above = (self.above - self.limit[:, None]) / costs
+        self.limit = np.zeros(len(self.limit))
+        others = (self.equal - self.total[:, None]) / costs
+        others = others[np.abs(others[:, self.inside > 0]).max(axis=1) > 1e-12]
+        self.equal = np.vstack([np.ones(len(costs)), others])
+        self.total = np.eye(len(self.equal))[0]
 
     def dual(self, asked, x):
         price = self.matrix.T @ x
@@ -316,8 +328,21 @@ class Rows:
         w[:] = (1 - lean) * w + lean * self.deep
 
 
-def maximin(law, edges, mu, w, q, rows, within, pulls):
+def spend(w, costs):
+    """Shares of what is spent, from shares of samples."""
+    return w * costs / (w @ costs)
+
+
+def maximin(law, edges, mu, w, q, rows, within, pulls, costs):
     """Improve w and the edges' weights q in place until the certified gap is small."""
+    samples, w = w, spend(w, costs)
+    gain = improved(law, edges, mu, w, q, rows, within, pulls, costs)
+    samples[:] = spend(w, 1 / costs)
+    return gain
+
+
+def improved(law, edges, mu, w, q, rows, within, pulls, costs):
+    """`maximin` in shares of what is spent."""
     tolerance = max(1e-3, 1 / math.sqrt(pulls))
     if q[0] == 0:
         q[:] = 1 / len(q)
@@ -328,10 +353,11 @@ def maximin(law, edges, mu, w, q, rows, within, pulls):
         d = np.zeros(edges.shape)
         value = np.zeros(len(edges))
         for e, v in enumerate(edges):
-            value[e], d[e], _ = law.respond(v, mu, w)
+            value[e], d[e], _ = law.respond(v, mu, w / costs)
             if not value[e] > 1e-16:
                 return None
         time = 1 / value
+        d /= costs
         gain = (q * time**2) @ d
 
         def most(gain):
@@ -435,7 +461,9 @@ class Twin:
         self.size = plan.problem.size
         self.anytime = setting.anytime
         self.sampler, self.tracking = sampler, tracking
+        self.costs = plan.problem.costs / plan.problem.costs.mean()
         self.rows = Rows(setting)
+        self.spend = Rows(setting, self.costs) if np.ptp(self.costs) else self.rows
         self.guard = Guard(setting)
         self.filler = setting.inside.copy()
         self.solved, self.due, self.price = None, 0.0, np.ones(self.size)
@@ -464,11 +492,10 @@ class Twin:
             return np.array(plan.allocation)
         if self.sampler == "uniform" and self.anytime:
             even = np.full(self.size, 1 / self.size)
-            return self.project(even, np.ones(self.size))
+            return self.project(even, np.ones(self.size), self.rows)
         return inside.copy()
 
-    def project(self, y, loose):
-        r = self.rows
+    def project(self, y, loose, r):
         return project(y, loose, r.above, r.limit, r.equal, r.total, r.inside > 0)
 
     @property
@@ -570,8 +597,11 @@ class Twin:
             return [self.w]
         edges = self.edges()
         q = self.weights.setdefault(self.vertex, np.zeros(len(edges)))
-        maximin(self.law, edges, self.mu, self.w, q, self.rows, self.anytime, self.pulls)
+        maximin(self.law, edges, self.mu, self.w, q, *self._set(self.anytime))
         return [self.w]
+
+    def _set(self, within):
+        return self.spend, within, self.pulls, self.costs
 
     def _projected(self):
         """Best arm as if there were no constraints, then the closest allowed point."""
@@ -581,10 +611,10 @@ class Twin:
         if self.best_arm_w[0] == 0:
             self.best_arm_w[:] = 1 / self.size
         q = self.weights.setdefault(best, np.zeros(len(edges)))
-        maximin(self.law, edges, mu, self.best_arm_w, q, self.rows, False, self.pulls)
+        maximin(self.law, edges, mu, self.best_arm_w, q, *self._set(False))
         if not self.anytime:
             return self.best_arm_w.copy()
-        return self.project(self.best_arm_w, np.ones(self.size))
+        return self.project(self.best_arm_w, np.ones(self.size), self.rows)
 
     def _game(self):
         """Best response, optimistic gains, one AdaGrad step in its own metric.
@@ -605,11 +635,15 @@ class Twin:
                 if self.law.kind == "bernoulli":
                     at = min(max(at, 1e-9), 1 - 1e-9)
                 gain[a] = self.law.optimistic(a, mu[a], self.n[a], at, f)
+            gain /= self.costs
             squares = self.squares + gain**2
             loose = 1 / np.sqrt(squares + 0.1)
-            y = self.w + gain * loose
-            projected = self.project(y, loose) if self.anytime else project_on_simplex(y, loose)
-            options.append((projected, squares))
+            y = spend(self.w, self.costs) + gain * loose
+            if self.anytime:
+                projected = self.project(y, loose, self.spend)
+            else:
+                projected = project_on_simplex(y, loose)
+            options.append((spend(projected, 1 / self.costs), squares))
         return options
 
     def _solve_for_prices(self):
@@ -619,7 +653,7 @@ class Twin:
         if self.solved != self.vertex or self.pulls >= self.due:
             edges = self.edges()
             q = self.weights.setdefault(self.vertex, np.zeros(len(edges)))
-            gain = maximin(self.law, edges, self.mu, self.filler, q, self.rows, True, self.pulls)
+            gain = maximin(self.law, edges, self.mu, self.filler, q, *self._set(True))
             self.solved, self.due = self.vertex, self.pulls + max(2.0, 0.02 * self.pulls)
             self.price = np.ones(self.size)
             if gain is not None:
@@ -644,7 +678,7 @@ class Twin:
         for v in edges[score <= score.min() + TIE * (1 + abs(score.min()))]:
             value, d, _ = self.law.respond(v, mu, self.n)
             if value > 0:
-                options.append((v, self.n * d / value))
+                options.append((v, spend(self.n * d, 1 / self.costs)))
             if value < 1e-12:  # rounding may say that means tie, or that they do not
                 options.append((v, (v != 0) / np.count_nonzero(v)))
         if not self.anytime:

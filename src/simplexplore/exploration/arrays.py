@@ -21,6 +21,7 @@ from simplexplore.kernels.records import (
     PAIRS,
     POLICIES,
     SAMPLED,
+    Limits,
     Memory,
     Projection,
     Run,
@@ -82,6 +83,8 @@ def make_setting(
     domain = rewards.unit_domain() or (-np.inf, np.inf)
     arms = np.flatnonzero(allowed.inside > 0)
     scenario = scenario_of_rule(allowed)
+    priced = bool(np.ptp(allowed.costs))
+    shares = _limits(allowed)
     setting = Setting(
         size=problem.size,
         closed_form=rewards.closed_form,
@@ -104,19 +107,21 @@ def make_setting(
         domain_low=float(domain[0]),
         domain_high=float(domain[1]),
         lowest_tilt=float(rewards.lowest_tilt),
-        above=np.ascontiguousarray(allowed.above),
-        limit=np.ascontiguousarray(allowed.limit),
-        equal=np.ascontiguousarray(allowed.equal),
-        total=np.ascontiguousarray(allowed.total),
-        limited=bool(allowed.floor.any() or np.isfinite(allowed.cap).any()),
-        floor=np.ascontiguousarray(allowed.floor),
-        cap=np.ascontiguousarray(allowed.cap),
+        above=shares.above,
+        limit=shares.limit,
+        equal=shares.equal,
+        total=shares.total,
+        limited=shares.limited,
+        floor=shares.floor,
+        cap=shares.cap,
         room=problem.room,
         # Counts are whole numbers: an equality holds up to one pull.
         steps=np.abs(allowed.equal - allowed.total[:, None])[:, arms].max(axis=1),
-        start=allowed.start,
-        inside=allowed.inside,
-        deep=allowed.deep,
+        inside=shares.inside,
+        shares=shares,
+        priced=priced,
+        costs=allowed.costs / allowed.costs.mean() if priced else np.ones(problem.size),
+        spend=_limits(allowed.as_rows().in_spend()) if priced else shares,
         first_arms=arms,
         fixed=allowed.inside.copy(),
         levels=levels,
@@ -133,6 +138,22 @@ def make_setting(
         slots=slots,
     )
     return setting._replace(fixed=_fixed_allocation(plan, setting))
+
+
+def _limits(allowed: AllocationSet) -> Limits:
+    return Limits(
+        size=len(allowed.floor),
+        above=np.ascontiguousarray(allowed.above),
+        limit=np.ascontiguousarray(allowed.limit),
+        equal=np.ascontiguousarray(allowed.equal),
+        total=np.ascontiguousarray(allowed.total),
+        limited=bool(allowed.floor.any() or np.isfinite(allowed.cap).any()),
+        floor=np.ascontiguousarray(allowed.floor),
+        cap=np.ascontiguousarray(allowed.cap),
+        start=allowed.start,
+        inside=allowed.inside,
+        deep=allowed.deep,
+    )
 
 
 def scenario_of_rule(allowed: AllocationSet) -> str:
@@ -176,11 +197,13 @@ def _fixed_allocation(plan: Plan, setting: Setting) -> Array:
 
 def _projected(setting: Setting, target: Array) -> Array:
     """Euclidean projection onto the allocation set, by the samplers' own kernel."""
-    rows, size = len(setting.start), setting.size
+    rows, size = len(setting.shares.start), setting.size
     w = np.zeros(size)
     system, price = np.zeros((rows, rows)), np.zeros(size)
     with np.errstate(all="ignore"):
-        project(setting, Projection(target, np.ones(size), np.zeros((5, rows)), system, price, w))
+        project(
+            setting.shares, Projection(target, np.ones(size), np.zeros((5, rows)), system, price, w)
+        )
     return w
 
 
@@ -188,7 +211,7 @@ def make_state(
     plan: Plan, sampler: Sampler, setting: Setting, table: VertexTable | AnswerTable
 ) -> State:
     """What changes, for the vertices known now."""
-    size, rows = setting.size, len(setting.start)
+    size, rows = setting.size, max(len(setting.shares.start), len(setting.spend.start))
     run = Run(
         n=np.zeros(size),
         mean=np.zeros(size),
@@ -216,9 +239,9 @@ def make_state(
         # The last one is for the weights of answers' comparisons (kernels/recommend_answer.py).
         edges=np.zeros((sampler.edge_vectors + bool(plan.problem.epsilon), 0)),
         rows=np.zeros((5, rows)),
-        scratch=np.zeros((4, size)),
+        scratch=np.zeros((5, size)),
         system=np.zeros((rows, rows)),
-        excess=np.zeros(rows + 3),
+        excess=np.zeros(len(setting.shares.start) + 3),
         **_tilt_memory(plan, setting, table),
     )
     return fitted(table.arrays(), setting.pairs, run, memory)

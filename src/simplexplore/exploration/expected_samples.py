@@ -21,7 +21,6 @@ from simplexplore.errors import NotConvergedError, TooLargeError
 from simplexplore.geometry.edges import Edges
 from simplexplore.kernels.records import POLICIES
 from simplexplore.kernels.tracking import FORGETTING
-from simplexplore.problem.problem import EXPLORATION
 from simplexplore.samplers.top_two import PRICE, TURNS
 
 from .arrays import tilt_levels
@@ -72,9 +71,9 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     -------
     float or None
         Infinite if optimal policies tie, 0 if only one is feasible. None where there is no
-        estimate: with epsilon > 0, in the scenario "exploration", with costs, with an unknown
-        sigma, or if floats or memory cannot hold it. Bounded rewards are taken to be at the two
-        ends of their range.
+        estimate: with epsilon > 0, with an unknown sigma, or if floats or memory cannot hold it.
+        With costs, times `cost_per_sample` of the scenario it is the mean cost. Bounded rewards
+        are taken to be at the two ends of their range.
 
     Examples
     --------
@@ -84,7 +83,7 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     (14, 40)
     """
     scenario = scenario or bound.problem.scenario
-    if bound.problem.epsilon or bound.problem.has_costs or scenario == EXPLORATION:
+    if bound.problem.epsilon:
         return None
     if not bound.problem.rewards.knows_sigma:
         return None
@@ -136,10 +135,11 @@ class _RunWithoutLuck:
 
     def __init__(self, bound: Bound, scenario: str) -> None:
         problem = bound.problem
-        self.size, self.time = problem.size, bound.scenarios[scenario].characteristic_time
-        self.is_anytime = scenario == "anytime"
-        self.allocation = bound.scenarios[scenario].allocation
-        self.inside = AllocationSet.of(bound._polytope, scenario).inside
+        own, allowed = bound.scenarios[scenario], AllocationSet.of(bound._polytope, scenario)
+        self.size, self.time = problem.size, own.characteristic_time / own.cost_per_sample
+        self.is_anytime = not allowed.is_simplex
+        self.allocation, self.costs = own.allocation, problem.costs
+        self.inside = allowed.inside
         self.arms = np.flatnonzero(self.inside > 0)
         plan = prepare(problem, "top-two", "tilt", delta=bound.delta, scenario=scenario)
         table = VertexTable(bound._polytope, bound._vertex)
@@ -331,10 +331,11 @@ def _draws(rng: np.random.Generator, size: int) -> Array:
 def _multipliers(run: _RunWithoutLuck) -> Array:
     """Shares of the pulls that edges get in the optimal allocation.
 
-    An edge that binds would share its pulls like `part`; the allocation is a mixture of these.
-    Which one is found by the EM algorithm.
+    An edge that binds would share what is spent on it like `part`; what is spent in all is a
+    mixture of these. Which one is found by the EM algorithm.
     """
     w = run.allocation
+    spend = run.costs * w / (run.costs @ w)
     hard = np.flatnonzero(run.hard)
     gradient = np.zeros((run.edges, run.size))
     np.add.at(gradient, (np.arange(run.edges)[:, None], run.own.index), run.closest.gradient)
@@ -342,7 +343,8 @@ def _multipliers(run: _RunWithoutLuck) -> Array:
     share = np.full(len(hard), 1.0 / len(hard))
     used = part.any(axis=0)
     for _ in range(MOST_ROUNDS_OF_EM):
-        share *= part[:, used] @ (w[used] / (share @ part[:, used]))
+        share *= part[:, used] @ (spend[used] / (share @ part[:, used]))
+    share *= part @ (1 / run.costs)  # pulls that it pays for
     found = np.zeros(run.edges)
     found[hard] = share / share.sum()
     return found

@@ -154,6 +154,11 @@ class Explorer(Tabular):
         return self._engine.run.n.copy()
 
     @property
+    def cost(self) -> float:
+        """What the rewards told so far cost; `pulls`, where each costs 1."""
+        return float(self.counts @ self.problem.costs)
+
+    @property
     def confidence(self) -> float | None:
         """1 - p: how sure it is that `policy` is the best one, however often one looks.
 

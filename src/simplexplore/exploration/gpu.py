@@ -37,8 +37,8 @@ class GpuEngine:
         self._launch = launch or OnDevice(engine)
         if engine.plan.problem.regret_goal:
             raise SettingError(
-                "stop_when = {regret} is decided with a linear program now and then, which a GPU cannot "
-                "solve; leave device='gpu' out."
+                "stop_when = {regret = ...} needs a linear program now and then, which a GPU "
+                "cannot solve; leave device='gpu' out."
             )
 
     def simulate(

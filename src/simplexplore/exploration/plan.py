@@ -32,7 +32,6 @@ class Plan:
     bound: Bound | None = field(default=None, compare=False, repr=False)  # where means are known
 
     def __post_init__(self) -> None:
-        _check_supported(self.problem)
         if self.tracking is not None and self.tracking not in TRACKINGS:
             raise SettingError(
                 f"there is no tracking {self.tracking!r}. Known: {', '.join(TRACKINGS)}."
@@ -114,7 +113,6 @@ def prepare_simulation(
     """
     chosen, rule = find_sampler(sampler), find_threshold(threshold)
     problem = _changed(problem, epsilon=epsilon, stop_when=stop_when, scenario=scenario)
-    _check_supported(problem)  # before the bound, which takes longer
     bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
     if bound.ties and not (problem.epsilon or problem.stop_when or may_tie):
         raise SettingError(_tied(bound))
@@ -138,11 +136,6 @@ def _changed(problem: Problem, **changes: object) -> Problem:
 
 def _check_supported(problem: Problem) -> None:
     """Refuse what `bound` knows and samplers do not."""
-    if problem.has_costs:
-        raise SettingError(
-            "no sampler minds [costs] yet: `bound` says what the best mix costs to find, but "
-            "nothing can be run with costs. Drop them to count samples instead."
-        )
     if not problem.rewards.knows_sigma:
         raise SettingError(
             'no sampler learns sigma yet: `bound` says what sigma = "unknown" costs, but nothing '

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 
+from .costs import to_shares, to_spend
 from .information import respond
 from .kernel import inlined, kernel, long
 from .linear import solve_positive
-from .records import ITERATIONS, Matrix, Memory, Run, Setting, Shares, Table, Vector
+from .records import ITERATIONS, Limits, Matrix, Memory, Run, Setting, Shares, Table, Vector
 
 # Share of the inside that every warm start is given.
 REVIVAL = 1e-6
@@ -32,75 +33,75 @@ TIED = 1e-16
 
 
 @inlined
-def price_arms(setting: Setting, x: Vector, price: Vector) -> None:
+def price_arms(limits: Limits, x: Vector, price: Vector) -> None:
     """Prices that multipliers x of all rows set for each arm."""
-    m = setting.limit.size
-    for a in range(setting.size):
+    m = limits.limit.size
+    for a in range(limits.size):
         price[a] = 0.0
-    for i in range(m + setting.total.size):
+    for i in range(m + limits.total.size):
         if x[i] != 0.0:
             if i < m:
-                for a in range(setting.size):
-                    price[a] += x[i] * setting.above[i, a]
+                for a in range(limits.size):
+                    price[a] += x[i] * limits.above[i, a]
             else:
-                for a in range(setting.size):
-                    price[a] += x[i] * setting.equal[i - m, a]
+                for a in range(limits.size):
+                    price[a] += x[i] * limits.equal[i - m, a]
 
 
 @inlined
-def row_value(setting: Setting, i: int, w: Vector) -> float:
+def row_value(limits: Limits, i: int, w: Vector) -> float:
     """Row i at an allocation, less its bound."""
-    m = setting.limit.size
+    m = limits.limit.size
     total = 0.0
     if i < m:
-        for a in range(setting.size):
-            total += setting.above[i, a] * w[a]
-        return total - setting.limit[i]
-    for a in range(setting.size):
-        total += setting.equal[i - m, a] * w[a]
-    return total - setting.total[i - m]
+        for a in range(limits.size):
+            total += limits.above[i, a] * w[a]
+        return total - limits.limit[i]
+    for a in range(limits.size):
+        total += limits.equal[i - m, a] * w[a]
+    return total - limits.total[i - m]
 
 
 @inlined
-def row_entry(setting: Setting, i: int, a: int) -> float:
+def row_entry(limits: Limits, i: int, a: int) -> float:
     """Coefficient of an arm in row i, inequalities first."""
-    m = setting.limit.size
-    return setting.above[i, a] if i < m else setting.equal[i - m, a]
+    m = limits.limit.size
+    return limits.above[i, a] if i < m else limits.equal[i - m, a]
 
 
 @inlined
-def answered(setting: Setting, asked: Vector, price: Vector, a: int) -> float:
+def answered(limits: Limits, asked: Vector, price: Vector, a: int) -> float:
     """The share that minimises asked / w + price w between an arm's floor and cap."""
     share = 0.0
     if price[a] > 0.0:
         share = math.sqrt(asked[a] / price[a])
-    elif setting.limited and asked[a] > 0.0:
-        share = setting.cap[a]
-    if setting.limited:
-        share = min(max(share, setting.floor[a]), setting.cap[a])
+    elif limits.limited and asked[a] > 0.0:
+        share = limits.cap[a]
+    if limits.limited:
+        share = min(max(share, limits.floor[a]), limits.cap[a])
     return share
 
 
 @inlined
-def moves(setting: Setting, w: Vector, a: int) -> bool:
+def moves(limits: Limits, w: Vector, a: int) -> bool:
     """Whether a share would change with its price."""
-    if setting.limited:
-        return w[a] > setting.floor[a] and w[a] < setting.cap[a]
+    if limits.limited:
+        return w[a] > limits.floor[a] and w[a] < limits.cap[a]
     return w[a] > 0.0
 
 
 @kernel
-def dual_value(setting: Setting, asked: Vector, x: Vector, price: Vector) -> float:
+def dual_value(limits: Limits, asked: Vector, x: Vector, price: Vector) -> float:
     """Sum of the least asked / w + price w, less bounds . x; -inf where it falls for ever.
 
     Without limits on single arms these are 2 sqrt(asked price).
     """
-    price_arms(setting, x, price)
-    m = setting.limit.size
+    price_arms(limits, x, price)
+    m = limits.limit.size
     value = 0.0
-    for a in range(setting.size):
-        if setting.limited:
-            share = answered(setting, asked, price, a)
+    for a in range(limits.size):
+        if limits.limited:
+            share = answered(limits, asked, price, a)
             if share == math.inf:
                 return -math.inf
             value += price[a] * share
@@ -111,15 +112,15 @@ def dual_value(setting: Setting, asked: Vector, x: Vector, price: Vector) -> flo
                 return -math.inf
             value += 2.0 * math.sqrt(asked[a] * price[a])
     for i in range(m):
-        value -= setting.limit[i] * x[i]
-    for i in range(setting.total.size):
-        value -= setting.total[i] * x[m + i]
+        value -= limits.limit[i] * x[i]
+    for i in range(limits.total.size):
+        value -= limits.total[i] * x[m + i]
     return value
 
 
 @long
 def answer_within_rows(
-    setting: Setting, asked: Vector, memory_rows: Matrix, system: Matrix, price: Vector, w: Vector
+    limits: Limits, asked: Vector, memory_rows: Matrix, system: Matrix, price: Vector, w: Vector
 ) -> bool:
     """w = argmin of sum asked / w over the set: projected Newton on its dual, from the last.
 
@@ -127,30 +128,30 @@ def answer_within_rows(
     """
     x, step, trial = memory_rows[0], memory_rows[1], memory_rows[2]
     residual, free = memory_rows[3], memory_rows[4]
-    m = setting.limit.size
-    rows = m + setting.total.size
-    value = dual_value(setting, asked, x, price)
+    m = limits.limit.size
+    rows = m + limits.total.size
+    value = dual_value(limits, asked, x, price)
     priced = False
     for i in range(rows):
         priced = priced or x[i] != 0.0
     if value == -math.inf or not priced:
         # Start from the total alone, whose price is the same for every arm.
         scale = 0.0
-        for a in range(setting.size):
+        for a in range(limits.size):
             scale += math.sqrt(asked[a])
         for i in range(rows):
-            x[i] = scale * scale * setting.start[i]
-        value = dual_value(setting, asked, x, price)
+            x[i] = scale * scale * limits.start[i]
+        value = dual_value(limits, asked, x, price)
     before = math.inf
     for _ in range(60):
         dearest = 0.0
-        for a in range(setting.size):
-            w[a] = answered(setting, asked, price, a)
+        for a in range(limits.size):
+            w[a] = answered(limits, asked, price, a)
             dearest = max(dearest, abs(price[a]))
         count = 0
         worst = 0.0
         for i in range(rows):
-            residual[i] = row_value(setting, i, w)
+            residual[i] = row_value(limits, i, w)
             if i >= m or x[i] > 0.0 or residual[i] > 0.0:
                 free[count] = i
                 count += 1
@@ -163,14 +164,14 @@ def answer_within_rows(
             step[p] = residual[int(free[p])]
             for q in range(p + 1):
                 entry = 0.0
-                for a in range(setting.size):
-                    if price[a] > 0.0 or setting.limited:
+                for a in range(limits.size):
+                    if price[a] > 0.0 or limits.limited:
                         # Shares at a floor or a cap do not move; a little that they might
                         # keeps steps finite where no other does.
-                        at_end = setting.limited and not moves(setting, w, a)
+                        at_end = limits.limited and not moves(limits, w, a)
                         entry += (
-                            row_entry(setting, int(free[p]), a)
-                            * row_entry(setting, int(free[q]), a)
+                            row_entry(limits, int(free[p]), a)
+                            * row_entry(limits, int(free[q]), a)
                             * (DULL * w[a] if at_end else w[a])
                             / (dearest if at_end else price[a])
                         )
@@ -188,7 +189,7 @@ def answer_within_rows(
                 if i < m and trial[i] < 0.0:
                     trial[i] = 0.0
                 promise += residual[i] * (trial[i] - x[i])
-            reached = dual_value(setting, asked, trial, price)
+            reached = dual_value(limits, asked, trial, price)
             if reached >= value + 1e-4 * promise - 1e-14 * abs(value) and reached > -math.inf:
                 moved = True
                 break
@@ -198,45 +199,45 @@ def answer_within_rows(
         for i in range(rows):
             x[i] = trial[i]
         value = reached
-    price_arms(setting, x, price)
+    price_arms(limits, x, price)
     return False
 
 
 @kernel
-def mend(setting: Setting, memory_rows: Matrix, system: Matrix, w: Vector) -> None:
+def mend(limits: Limits, memory_rows: Matrix, system: Matrix, w: Vector) -> None:
     """Make an almost feasible allocation feasible: equalities first, then lean inwards."""
-    step, deep = memory_rows[1], setting.deep
-    m = setting.limit.size
-    q = setting.total.size
+    step, deep = memory_rows[1], limits.deep
+    m = limits.limit.size
+    q = limits.total.size
     for i in range(q):
-        step[i] = -row_value(setting, m + i, w)
+        step[i] = -row_value(limits, m + i, w)
         for j in range(i + 1):
             entry = 0.0
-            for a in range(setting.size):
-                if setting.floor[a] < setting.cap[a]:
-                    entry += setting.equal[i, a] * setting.equal[j, a] * w[a]
+            for a in range(limits.size):
+                if limits.floor[a] < limits.cap[a]:
+                    entry += limits.equal[i, a] * limits.equal[j, a] * w[a]
             system[i, j] = entry
     solve_positive(system, q, step)
-    for a in range(setting.size):
-        if not setting.floor[a] < setting.cap[a]:
+    for a in range(limits.size):
+        if not limits.floor[a] < limits.cap[a]:
             continue
         factor = 1.0
         for i in range(q):
-            factor += setting.equal[i, a] * step[i]
+            factor += limits.equal[i, a] * step[i]
         w[a] = max(w[a] * factor, 0.0)
     lean = 0.0
     for i in range(m):
-        excess = row_value(setting, i, w)
+        excess = row_value(limits, i, w)
         if excess > 1e-14:
-            lean = max(lean, excess / (excess - row_value(setting, i, deep)))
-    if setting.limited:
-        for a in range(setting.size):
-            excess = max(w[a] - setting.cap[a], setting.floor[a] - w[a])
-            if excess > 1e-14 and setting.floor[a] < setting.cap[a]:
-                room = min(setting.cap[a] - deep[a], deep[a] - setting.floor[a])
+            lean = max(lean, excess / (excess - row_value(limits, i, deep)))
+    if limits.limited:
+        for a in range(limits.size):
+            excess = max(w[a] - limits.cap[a], limits.floor[a] - w[a])
+            if excess > 1e-14 and limits.floor[a] < limits.cap[a]:
+                room = min(limits.cap[a] - deep[a], deep[a] - limits.floor[a])
                 lean = max(lean, excess / (excess + room))
     if lean > 0.0:
-        for a in range(setting.size):
+        for a in range(limits.size):
             w[a] = (1.0 - lean) * w[a] + lean * deep[a]
 
 
@@ -251,7 +252,7 @@ def spread_gain(
     base: int,
     gain: Vector,
 ) -> None:
-    """Information per arm that the weighted edges ask for."""
+    """Information per arm, by what is spent on it, that the weighted edges ask for."""
     for a in range(setting.size):
         gain[a] = 0.0
     for edge in range(first, last):
@@ -259,11 +260,14 @@ def spread_gain(
         weight = q[edge] * time * time
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
             gain[table.arm[k]] += weight * run.gradient[k - base]
+    if setting.priced:
+        for a in range(setting.size):
+            gain[a] /= setting.costs[a]
 
 
 @kernel
 def most_between_limits(
-    setting: Setting, gain: Vector, price: Vector, low: float, high: float
+    limits: Limits, gain: Vector, price: Vector, low: float, high: float
 ) -> float:
     """Upper bound on (gain - price) . w over shares between floor and cap that sum to 1.
 
@@ -275,10 +279,10 @@ def most_between_limits(
         level = 0.5 * (low + high)
         value = level
         total = 0.0
-        for a in range(setting.size):
-            if setting.inside[a] > 0.0:
+        for a in range(limits.size):
+            if limits.inside[a] > 0.0:
                 net = gain[a] - price[a] - level
-                share = min(setting.cap[a], 1.0) if net > 0.0 else setting.floor[a]
+                share = min(limits.cap[a], 1.0) if net > 0.0 else limits.floor[a]
                 value += net * share
                 total += share
         best = min(best, value)
@@ -292,27 +296,27 @@ def most_between_limits(
 
 
 @kernel
-def most_gain(setting: Setting, memory: Memory, within: bool, gain: Vector, price: Vector) -> float:
+def most_gain(limits: Limits, memory: Memory, within: bool, gain: Vector, price: Vector) -> float:
     """Upper bound on gain . w over the set, from the rows' multipliers (weak duality)."""
     best = -math.inf
     if not within:
-        for a in range(setting.size):
+        for a in range(limits.size):
             best = max(best, gain[a])
         return best
     x = memory.rows[0]
-    m = setting.limit.size
-    price_arms(setting, x, price)
+    m = limits.limit.size
+    price_arms(limits, x, price)
     lowest = math.inf
-    for a in range(setting.size):
-        if setting.inside[a] > 0.0:
+    for a in range(limits.size):
+        if limits.inside[a] > 0.0:
             best = max(best, gain[a] - price[a])
             lowest = min(lowest, gain[a] - price[a])
-    if setting.limited:
-        best = most_between_limits(setting, gain, price, lowest, best)
+    if limits.limited:
+        best = most_between_limits(limits, gain, price, lowest, best)
     for i in range(m):
-        best += setting.limit[i] * x[i]
-    for i in range(setting.total.size):
-        best += setting.total[i] * x[m + i]
+        best += limits.limit[i] * x[i]
+    for i in range(limits.total.size):
+        best += limits.total[i] * x[m + i]
     return best
 
 
@@ -345,12 +349,14 @@ def balance(
 ) -> float:
     """Improve the allocation and the weights of a vertex's edges until the gap is small.
 
-    `within` says whether the allocation must satisfy the setting's rows.
-    Uses memory.rows (multipliers) and memory.scratch[0:3].
+    The allocation is of what is spent. `within` says whether it must satisfy the setting's rows.
+    Uses memory.rows (multipliers), memory.scratch[0:3] and, for costs, memory.scratch[4].
     Returns the certified relative gap, or infinity, with w as it was, where some gap is not
     positive: no allocation is better than another then.
     """
     q, w = shares.q, shares.w
+    limits = setting.spend
+    samples = memory.scratch[4] if setting.priced else w
     first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
     base = table.first_entry[first]
     gain, asked, price = memory.scratch[0], memory.scratch[1], memory.scratch[2]
@@ -359,14 +365,17 @@ def balance(
             q[edge] = 1.0 / (last - first)
     for a in range(setting.size):
         # An arm at zero could not come back: steps are multiplicative in it.
-        w[a] = (1.0 - REVIVAL) * w[a] + REVIVAL * setting.inside[a]
+        w[a] = (1.0 - REVIVAL) * w[a] + REVIVAL * limits.inside[a]
     gap = math.inf
     for _ in range(MAX_ITERATIONS):
         longest = 0.0
         weight = 0.0
         mean_time = 0.0
+        if setting.priced:
+            for a in range(setting.size):
+                samples[a] = w[a] / setting.costs[a]
         for edge in range(first, last):
-            value = respond(setting, table, run, edge, base, w)
+            value = respond(setting, table, run, edge, base, samples)
             if not value > TIED:
                 return math.inf
             time = 1.0 / value
@@ -376,12 +385,12 @@ def balance(
             mean_time += q[edge] * time
         spread_gain(setting, table, run, q, first, last, base, gain)
         run.integers[ITERATIONS] += 1
-        best = most_gain(setting, memory, within, gain, price)
+        best = most_gain(limits, memory, within, gain, price)
         if not best >= (1.0 - 1e-9) * mean_time:
             # No bound can be below the present allocation's gain: the prices lost their
             # digits, as they may when times jump by orders of magnitude.
             forget_prices(memory)
-            best = most_gain(setting, memory, within, gain, price)
+            best = most_gain(limits, memory, within, gain, price)
         gap = longest * best / weight - 1.0
         if gap <= tolerance:
             break
@@ -401,10 +410,10 @@ def balance(
                 # Arms that nobody asks for keep a trace, so that they stay inside.
                 if setting.inside[a] > 0.0:
                     asked[a] = max(asked[a], 1e-10 * total * total)
-            if not answer_within_rows(setting, asked, memory.rows, memory.system, price, w):
+            if not answer_within_rows(limits, asked, memory.rows, memory.system, price, w):
                 forget_prices(memory)
-                answer_within_rows(setting, asked, memory.rows, memory.system, price, w)
-            mend(setting, memory.rows, memory.system, w)
+                answer_within_rows(limits, asked, memory.rows, memory.system, price, w)
+            mend(limits, memory.rows, memory.system, w)
         else:
             for a in range(setting.size):
                 w[a] = math.sqrt(asked[a]) / total
@@ -415,7 +424,7 @@ def balance(
             q[edge] = 0.0
         forget_prices(memory)
         for a in range(setting.size):
-            w[a] = setting.inside[a]
+            w[a] = limits.inside[a]
     return gap
 
 
@@ -430,6 +439,9 @@ def maximin(
     tolerance: float,
     w: Vector,
 ) -> float:
-    """`balance` with memory.edges[0] for the weights of edges."""
+    """`balance` with memory.edges[0] for the weights of edges, and w in shares of samples."""
     shares = Shares(memory.edges[0], w)
-    return setting.slots.balance(setting, table, run, memory, shares, vertex, within, tolerance)
+    to_spend(setting, w)
+    gap = setting.slots.balance(setting, table, run, memory, shares, vertex, within, tolerance)
+    to_shares(setting, w)
+    return gap

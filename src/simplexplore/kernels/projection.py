@@ -7,7 +7,7 @@ import math
 from .kernel import inlined, kernel, long
 from .linear import solve_positive
 from .maximin import DULL, mend, moves, price_arms, row_entry, row_value
-from .records import Matrix, Projection, Setting, Vector
+from .records import Limits, Matrix, Projection, Setting, Vector
 
 
 @kernel
@@ -37,32 +37,32 @@ def project_on_simplex(size: int, y: Vector, loose: Vector, w: Vector) -> None:
 
 @inlined
 def projected_at(
-    setting: Setting, y: Vector, loose: Vector, x: Vector, price: Vector, w: Vector
+    limits: Limits, y: Vector, loose: Vector, x: Vector, price: Vector, w: Vector
 ) -> float:
     """w = y - loose price between floor and cap, at multipliers x; returns twice the dual value."""
-    price_arms(setting, x, price)
-    m = setting.limit.size
+    price_arms(limits, x, price)
+    m = limits.limit.size
     value = 0.0
-    for a in range(setting.size):
-        if setting.limited:
+    for a in range(limits.size):
+        if limits.limited:
             asked = y[a] - loose[a] * price[a]
-            w[a] = min(max(asked, setting.floor[a]), setting.cap[a])
+            w[a] = min(max(asked, limits.floor[a]), limits.cap[a])
             value -= w[a] * (2.0 * asked - w[a]) / loose[a]
-        elif setting.inside[a] > 0.0:
+        elif limits.inside[a] > 0.0:
             w[a] = max(y[a] - loose[a] * price[a], 0.0)
             value -= w[a] * w[a] / loose[a]
         else:
             w[a] = 0.0
     for i in range(m):
-        value -= 2.0 * setting.limit[i] * x[i]
-    for i in range(setting.total.size):
-        value -= 2.0 * setting.total[i] * x[m + i]
+        value -= 2.0 * limits.limit[i] * x[i]
+    for i in range(limits.total.size):
+        value -= 2.0 * limits.total[i] * x[m + i]
     return value
 
 
 @kernel
 def newton_step(
-    setting: Setting,
+    limits: Limits,
     loose: Vector,
     w: Vector,
     residual: Vector,
@@ -82,11 +82,11 @@ def newton_step(
         step[p] = residual[int(free[p])]
         for q in range(p + 1):
             entry = 0.0
-            for a in range(setting.size):
-                give = loose[a] if moves(setting, w, a) else dull * loose[a]
+            for a in range(limits.size):
+                give = loose[a] if moves(limits, w, a) else dull * loose[a]
                 if give > 0.0:
-                    left = row_entry(setting, int(free[p]), a)
-                    entry += left * row_entry(setting, int(free[q]), a) * give
+                    left = row_entry(limits, int(free[p]), a)
+                    entry += left * row_entry(limits, int(free[q]), a) * give
             system[p, q] = entry
         largest = max(largest, system[p, p])
     if largest > 0.0:  # else no arm has a share, and the residuals themselves will do
@@ -95,7 +95,7 @@ def newton_step(
 
 @kernel
 def climb(
-    setting: Setting,
+    limits: Limits,
     y: Vector,
     loose: Vector,
     x: Vector,
@@ -111,7 +111,7 @@ def climb(
     The slope falls along the way. Where shares do not change, it is level for long: lengths
     are searched by their logarithm.
     """
-    m = setting.limit.size
+    m = limits.limit.size
     farthest = math.inf
     for p in range(count):
         i = int(free[p])
@@ -120,14 +120,14 @@ def climb(
     low, high = 0.0, farthest
     length = min(1.0, farthest)
     for _ in range(60):
-        for i in range(m + setting.total.size):
+        for i in range(m + limits.total.size):
             trial[i] = x[i]
         for p in range(count):
             trial[int(free[p])] += length * step[p]
-        projected_at(setting, y, loose, trial, price, w)
+        projected_at(limits, y, loose, trial, price, w)
         slope = 0.0
         for p in range(count):
-            slope += step[p] * row_value(setting, int(free[p]), w)
+            slope += step[p] * row_value(limits, int(free[p]), w)
         if slope >= 0.0:
             low = length
         else:
@@ -148,7 +148,7 @@ def climb(
 
 
 @long
-def project(setting: Setting, point: Projection) -> bool:
+def project(limits: Limits, point: Projection) -> bool:
     """w = argmin of sum (w - y)^2 / loose over the set.
 
     Projected semismooth Newton on the dual, which has as many dimensions as rows; warm from
@@ -160,26 +160,26 @@ def project(setting: Setting, point: Projection) -> bool:
     memory_rows, system = point.rows, point.system
     x, step, trial = memory_rows[0], memory_rows[1], memory_rows[2]
     residual, free = memory_rows[3], memory_rows[4]
-    m = setting.limit.size
-    rows = m + setting.total.size
-    dull = DULL if setting.limited else 0.0
+    m = limits.limit.size
+    rows = m + limits.total.size
+    dull = DULL if limits.limited else 0.0
     rounding = 1.0  # of rows, in units of the last digits
-    for a in range(setting.size):
+    for a in range(limits.size):
         rounding = max(rounding, abs(y[a]))
-    value = projected_at(setting, y, loose, x, price, w)
+    value = projected_at(limits, y, loose, x, price, w)
     worst = math.inf
     for _ in range(60):
         count = 0
         worst = 0.0
         for i in range(rows):
-            residual[i] = row_value(setting, i, w)
+            residual[i] = row_value(limits, i, w)
             if i >= m or x[i] > 0.0 or residual[i] > 0.0:
                 free[count] = i
                 count += 1
                 worst = max(worst, abs(residual[i]))
         if worst < 1e-12 * rounding:
             return True
-        newton_step(setting, loose, w, residual, free, count, system, step, 0.0)
+        newton_step(limits, loose, w, residual, free, count, system, step, 0.0)
         length = 1.0
         moved = False
         for _ in range(4):
@@ -192,27 +192,27 @@ def project(setting: Setting, point: Projection) -> bool:
                 if i < m and trial[i] < 0.0:
                     trial[i] = 0.0
                 promise += residual[i] * (trial[i] - x[i])
-            reached = projected_at(setting, y, loose, trial, price, w)
+            reached = projected_at(limits, y, loose, trial, price, w)
             if promise >= 0.0 and reached >= value + 2e-4 * promise - 1e-13 * abs(value):
                 moved = True
                 break
             length *= 0.4
-        if moved and setting.limited:
+        if moved and limits.limited:
             # Where shares are at floors and caps, the slope may be as it was: then go farther.
             slope = 0.0
             for i in range(rows):
-                slope += row_value(setting, i, w) * (trial[i] - x[i])
+                slope += row_value(limits, i, w) * (trial[i] - x[i])
             moved = slope <= 0.5 * promise
         if moved:
             for i in range(rows):
                 x[i] = trial[i]
             value = reached
             continue
-        projected_at(setting, y, loose, x, price, w)
+        projected_at(limits, y, loose, x, price, w)
         held = count
         while held > 0:
             held = 0
-            newton_step(setting, loose, w, residual, free, count, system, step, dull)
+            newton_step(limits, loose, w, residual, free, count, system, step, dull)
             kept = 0
             for p in range(count):
                 i = int(free[p])
@@ -222,16 +222,16 @@ def project(setting: Setting, point: Projection) -> bool:
                     free[kept] = i
                     kept += 1
             count = kept
-        climb(setting, y, loose, x, free, count, step, trial, price, w)
-        value = projected_at(setting, y, loose, x, price, w)
+        climb(limits, y, loose, x, free, count, step, trial, price, w)
+        value = projected_at(limits, y, loose, x, price, w)
     if worst < 1e-4:
         # Shares that give way easily beside ones that hardly do leave rounding in the rows.
-        mend(setting, memory_rows, system, w)
+        mend(limits, memory_rows, system, w)
         return True
     for i in range(rows):
         x[i] = 0.0
-    for a in range(setting.size):
-        w[a] = setting.deep[a]
+    for a in range(limits.size):
+        w[a] = limits.deep[a]
     return False
 
 
@@ -245,5 +245,7 @@ def project_within_rows(
     price: Vector,
     w: Vector,
 ) -> bool:
-    """`project`, one array at a time."""
-    return setting.slots.project(setting, Projection(y, loose, memory_rows, system, price, w))
+    """`project` on the set of shares of samples, one array at a time."""
+    return setting.slots.project(
+        setting.shares, Projection(y, loose, memory_rows, system, price, w)
+    )

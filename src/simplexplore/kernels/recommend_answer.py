@@ -50,7 +50,7 @@ def promise(
         total = 0.0
         for k in range(base, end):
             a = table.arm[k]
-            w[a] = abs(table.v[k]) * math.sqrt(setting.variance[a])
+            w[a] = abs(table.v[k]) * math.sqrt(setting.variance[a] / setting.costs[a])
             total += w[a]
         for k in range(base, end):
             w[table.arm[k]] /= total
@@ -58,7 +58,7 @@ def promise(
         # The alternative found here costs any allocation at most its largest divergence.
         most = 0.0
         for k in range(base, end):
-            most = max(most, run.gradient[k - base])
+            most = max(most, run.gradient[k - base] / setting.costs[table.arm[k]])
         if most < needed:
             return 0.0
         least = min(least, most)
@@ -67,14 +67,14 @@ def promise(
 
 @kernel
 def rate_of(setting: Setting, table: Table, run: Run, memory: Memory, answer: int) -> float:
-    """Most information per sample against all comparisons of an answer."""
+    """Most information for what is spent against all comparisons of an answer."""
     first, last = table.first_edge[answer], table.first_edge[answer + 1]
     if first == last:
         return math.inf
     w, q = memory.scratch[3], memory.edges[memory.edges.shape[0] - 1]
     q[first] = 0.0  # all alike again: means may have moved far since the last look
     for a in range(setting.size):
-        w[a] = setting.inside[a]
+        w[a] = setting.spend.inside[a]
     shares = Shares(q, w)
     gap = setting.slots.balance(setting, table, run, memory, shares, answer, setting.anytime, CLOSE)
     if gap == math.inf:

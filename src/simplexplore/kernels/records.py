@@ -83,6 +83,22 @@ class Tilts(NamedTuple):
     share: Matrix  # (2, 8) their prior
 
 
+class Limits(NamedTuple):
+    """A set of allocations, for the solvers: maximin.py, projection.py."""
+
+    size: int
+    above: Matrix  # rows A w <= b
+    limit: Vector
+    equal: Matrix  # rows E w = f
+    total: Vector
+    limited: bool  # whether some arm has a floor or a cap
+    floor: Vector  # (K,)
+    cap: Vector  # (K,) inf where there is none
+    start: Vector  # multipliers of all rows that give every arm the price 1
+    inside: Vector  # (K,) an allocation that gives every arm its part
+    deep: Vector  # (K,) one that is strictly inside all rows
+
+
 class Setting(NamedTuple):
     """What stays fixed during a run."""
 
@@ -111,9 +127,11 @@ class Setting(NamedTuple):
     cap: Vector  # (K,) largest share of each arm; inf where there is none
     room: float  # pulls by which limits may be exceeded while arms are tried for the first time
     steps: Vector  # by equality: the largest part of a pull by which whole pulls must miss it
-    start: Vector  # multipliers of all rows that give every arm the price 1
     inside: Vector  # allocation in the set that gives each arm a fair part of what it could get
-    deep: Vector  # allocation strictly inside all rows
+    shares: Limits  # the same set: shares of samples
+    priced: bool  # whether some samples cost more than others
+    costs: Vector  # (K,) in units of their mean; ones where all cost the same
+    spend: Limits  # the same set in shares of what is spent (costs.py)
     first_arms: Indices  # arms to play once before anything else
     fixed: Vector  # (K,) allocation of samplers that never change it
     levels: Vector  # threshold constants by size of an edge's support

@@ -27,7 +27,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "Enough": (*_STATE, "int", "int"),
     "Recommend": (*_STATE, "int"),
     "Balance": (*_STATE, "Shares", "int", "bool", "float", "float"),
-    "Project": ("Setting", "Projection", "bool"),
+    "Project": ("Limits", "Projection", "bool"),
     "Simulate": (*_STATE, "Job", "int"),
     "Step": (*_STATE, "int", "float", "bool", "int"),
     "Fold": (*_STATE, "Events", "int"),

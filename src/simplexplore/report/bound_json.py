@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def bound_to_dict(bound: Bound) -> dict[str, Any]:
     """`Bound.to_dict`, each scenario with `expected_samples` and, of limits, `excess_bound`.
 
-    None where there is no number.
+    With costs, `expected_cost` too. None where there is no number.
     """
     found: dict[str, Any] = bound.to_dict()
     for name, scenario in found["scenarios"].items():
@@ -24,5 +24,9 @@ def bound_to_dict(bound: Bound) -> dict[str, Any]:
         most = math.inf if allowed.is_simplex else excess_bound(allowed, bound.problem.room)
         scenario["excess_bound"] = most if most < math.inf else None
         expected = expected_samples(bound, name)
-        scenario["expected_samples"] = expected if expected is None or expected < math.inf else None
+        expected = expected if expected is None or expected < math.inf else None
+        scenario["expected_samples"] = expected
+        if "cost_per_sample" in scenario:
+            each = scenario["cost_per_sample"]
+            scenario["expected_cost"] = None if expected is None else expected * each
     return found

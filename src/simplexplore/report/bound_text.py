@@ -258,12 +258,18 @@ def _relaxed_headline(bound: Bound) -> str:
 
 
 def expectation(bound: Bound) -> list[str]:
-    """Say how many samples the program itself takes on average, where that can be estimated."""
+    """Say what the program itself takes on average, where that can be estimated."""
     expected = expected_samples(bound)
     if expected is None or not 0 < expected < math.inf:
         return []
     about = number(float(f"{expected:.2g}"))
     least = number(bound.samples)
+    if bound.problem.has_costs:
+        each = bound.scenarios[bound.problem.scenario].cost_per_sample
+        cost = number(float(f"{expected * each:.2g}"))
+        least = number(bound.cost)
+        with_these = f"Expect a cost of about {cost}, {about} samples, with top-two and tilt"
+        return [f"{with_these}; nobody can do with less than {least}."]
     return [f"Expect about {about} with top-two and tilt; nobody can do with fewer than {least}."]
 
 
@@ -285,7 +291,6 @@ NoteKind = Literal[
     "redundant",
     "forced to zero",
     "exploration",
-    "no estimate",
     "unknown sigma",
     "no constraints",
 ]
@@ -359,9 +364,6 @@ def notes(bound: Bound) -> list[Note]:
         remarks.append(Note("forced to zero", words))
     remarks += _of_exploration(bound)
     remarks += _of_sigma(bound)
-    if bound.problem.has_costs and not bound.problem.epsilon and 0 < bound.cost < math.inf:
-        words = "What a run would cost is not estimated: the number above is what none can beat."
-        remarks.append(Note("no estimate", words))
     free = bound.unconstrained
     if len(arms) > 1:
         least = effort(bound, free.lower_bound)
@@ -373,7 +375,7 @@ def notes(bound: Bound) -> list[Note]:
 
 
 def _of_exploration(bound: Bound) -> list[Note]:
-    """What limits on exploration cost, and that nothing is known of runs within them."""
+    """What limits on exploration cost."""
     limited = bound.scenarios.get(EXPLORATION)
     if limited is None or bound.ties or not bound.edges:
         return []
@@ -391,11 +393,7 @@ def _of_exploration(bound: Bound) -> list[Note]:
     words = f"The limits on exploration cost {how_much} exploring freely."
     if times < 1.00005:
         words = "The limits on exploration cost nothing: exploring freely takes as long."
-    remarks = [Note("exploration", words)]
-    if is_own and not bound.problem.epsilon and not bound.problem.has_costs:
-        words = "How many samples a run takes is not estimated within limits on exploration."
-        remarks.append(Note("no estimate", words))
-    return remarks
+    return [Note("exploration", words)]
 
 
 def _of_sigma(bound: Bound) -> list[Note]:

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from .bound_text import prominent_arms
 from .numbers import number
 from .page import BLUE, GREEN, GREY, GUTTER, HEADING, INK, ORANGE, PINK, RED, SKY
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simplexplore.simulation.results import Results
+
+Array = npt.NDArray[np.float64]
 
 # One colour per sampler in all pictures; names stand beside them, so none has to be guessed.
 COLOURS = {
@@ -51,10 +56,22 @@ class Group:
         self.colours: list[str] = []
         self.arms = prominent_arms(self.results[0].bound, MAX_ARMS)
         self.circumstances = circumstances(self.results)
-        times = [result.summary()["stopping_time"] for result in self.results]
+        self.has_costs = self.results[0].plan.problem.has_costs
+        summaries = [result.summary() for result in self.results]
+        times = [x["cost" if self.has_costs else "stopping_time"] for x in summaries]
         self.means = [mean_of(result) for result in self.results]
+        self.samples = [number(x["stopping_time"]["mean"]) for x in summaries]
         longest, least = max(x["q95"] for x in times), min(x["mean"] for x in times)
         self.logarithmic: bool = longest > LOGARITHMIC * least
+
+    @property
+    def what(self) -> str:
+        """What the picture shows of each run."""
+        return "Cost" if self.has_costs else "Samples"
+
+    def amounts(self, result: Results) -> Array:
+        """The same in numbers."""
+        return result.costs if self.has_costs else result.stopping_times.astype(float)
 
     @property
     def least(self) -> float:

@@ -41,21 +41,24 @@ def draw_times(
     top: float,
     names_width: float,
     means_width: float,
+    samples_width: float,
     note: str,
     names: Mapping[str, str],
 ) -> None:
-    """One row per sampler: the distribution of its stopping times, its mean."""
+    """One row per sampler: the distribution of its stopping times, or costs, and its mean."""
     page.heading(
         MARGIN,
         top,
-        f"Samples until stopping, {group.results[0].plan.scenario}",
+        f"{group.what} until stopping, {group.results[0].plan.scenario}",
         f"{note}; logarithmic scale" if group.logarithmic else note,
-        names_width + TIMES_WIDTH + means_width + RATIO_WIDTH,
+        names_width + TIMES_WIDTH + means_width + RATIO_WIDTH + samples_width,
     )
     left, head = MARGIN + names_width, top + HEADING
     body = head + COLUMN_HEAD
     rows = len(group.results)
-    _column_heads(page, left + TIMES_WIDTH, head, [("mean", means_width), ("x bound", RATIO_WIDTH)])
+    heads = [("mean", means_width), ("x bound", RATIO_WIDTH)]
+    heads += [("samples", samples_width)] * group.has_costs
+    _column_heads(page, left + TIMES_WIDTH, head, heads)
     axes = page.axes(left, body, TIMES_WIDTH, ROW * rows, f"times {g}")
     ticks = _time_axis(axes, group)
     axes.set_ylim(rows, 0)
@@ -66,9 +69,11 @@ def draw_times(
         colour, base = group.colours[i], i + 0.74
         row = body + ROW * (i + 0.62)
         _write_name(page, names[label], group.asides[i], row, names_width)
-        _draw_distribution(axes, result.stopping_times.astype(float), base, colour)
+        _draw_distribution(axes, group.amounts(result), base, colour)
         end = left + TIMES_WIDTH
-        for words, width in ((group.means[i], means_width), (times_bound(result), RATIO_WIDTH)):
+        for words, (_, width) in zip(
+            (group.means[i], times_bound(result), group.samples[i]), heads, strict=False
+        ):
             end += width
             page.write(end, row, words, ha="right", va="center_baseline")
 
@@ -85,8 +90,8 @@ def _write_name(page: Page, name: str, aside: str, row: float, width: float) -> 
 
 def _time_axis(axes: Axes, group: Group) -> list[float]:
     """Choose the scale; return places of ticks."""
-    longest = max(float(result.stopping_times.max()) for result in group.results)
-    shortest = min(float(np.quantile(r.stopping_times, 0.05)) for r in group.results)
+    longest = max(float(group.amounts(result).max()) for result in group.results)
+    shortest = min(float(np.quantile(group.amounts(r), 0.05)) for r in group.results)
     if not math.isnan(group.least):
         shortest, longest = min(shortest, group.least), max(longest, group.least)
     if group.logarithmic:
@@ -101,7 +106,7 @@ def _time_axis(axes: Axes, group: Group) -> list[float]:
     else:
         low, high = 0.0, 1.04 * longest
         axes.set_xlim(low, high)
-        ticks = MaxNLocator(6, integer=True).tick_values(low, high)
+        ticks = MaxNLocator(6, integer=not group.has_costs).tick_values(low, high)
     return [float(tick) for tick in ticks if low <= tick <= high]
 
 

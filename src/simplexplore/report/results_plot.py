@@ -89,7 +89,10 @@ def results_figure(results: Sequence[Results]) -> Figure:
         *(page.width_of(aside, SMALL) for aside in asides),
     )
     means_width = max(page.width_of(mean, TEXT) for group in groups for mean in group.means) + 0.2
-    values_width = means_width + RATIO_WIDTH
+    counted = [words for group in groups if group.has_costs for words in group.samples]
+    samples_width = max((page.width_of(x, TEXT) for x in [*counted, "samples"]), default=0) + 0.2
+    samples_width *= bool(counted)
+    values_width = means_width + RATIO_WIDTH + samples_width
     body_width = names_width + TIMES_WIDTH + values_width + GUTTER + RIGHT_WIDTH + PERCENT_WIDTH
     said = [*_remarks(groups), *legend(names)]
     if more := len(settings) - len(groups):
@@ -107,7 +110,7 @@ def results_figure(results: Sequence[Results]) -> Figure:
     top = MARGIN + header
     for g, group in enumerate(groups):
         note = LEGEND if alike else group.circumstances
-        draw_times(page, group, g, top, names_width, means_width, note, names)
+        draw_times(page, group, g, top, names_width, means_width, samples_width, note, names)
         left = MARGIN + names_width + TIMES_WIDTH + values_width + GUTTER
         draw_correct(page, group, g, left, top)
         below = top + group.runs_height + GUTTER
@@ -155,7 +158,7 @@ def _but_scenario(result: Results) -> object:
 def _headlines(groups: list[Group], names: Mapping[str, str]) -> tuple[str, str]:
     """The picture's title and the line below it."""
     every = [result for group in groups for result in group.results]
-    title = "Samples until the best mix is known"
+    title = f"{groups[0].what} until the best mix is known"
     if not _alike(groups):
         return title, f"{len(groups)} settings; {LEGEND}"
     first = every[0]

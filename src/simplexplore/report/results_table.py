@@ -8,7 +8,7 @@ from simplexplore.exploration.excess import limits_in_words
 from simplexplore.problem.problem import EXPLORATION
 
 from .bound_text import limits_used, uses
-from .numbers import number, percent, percent_between
+from .numbers import mean_and_error, number, percent, percent_between
 from .results_text import (
     circumstances,
     comparable,
@@ -54,6 +54,9 @@ def print_results(results: Sequence[Results], console: Console) -> None:
                 style="dim",
             )
         plan = group[0].plan
+        if plan.problem.has_costs:
+            console.print()
+            _samples(group, labels).print(console)
         if limits := plan.problem.limits_on_samples(plan.scenario):
             console.print()
             names = short_names(row.name for row in limits)
@@ -70,9 +73,11 @@ def print_results(results: Sequence[Results], console: Console) -> None:
 
 def _comparison(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
     """One row per sampler."""
+    amount = "cost" if group[0].plan.problem.has_costs else "stopping_time"
+    what = "Cost" if amount == "cost" else "Samples"
     with_capped = any(result.capped.any() for result in group)
     table = Table(
-        f"Samples until stopping, {group[0].plan.scenario} "
+        f"{what} until stopping, {group[0].plan.scenario} "
         f"(lower bound: {number(group[0].lower_bound)})",
         (
             text_column("sampler"),
@@ -88,7 +93,7 @@ def _comparison(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
     for label, result in zip(labels.values(), group, strict=True):
         summary = result.summary()
         times, right, speed = (
-            summary["stopping_time"],
+            summary[amount],
             summary["correct"],
             summary["microseconds_per_step"],
         )
@@ -127,6 +132,20 @@ def _errors(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
     if planned is not None and planned.error_probability is not None:
         table.add_section()
         table.add_row("planned, means known", f"{100 * planned.error_probability:.2g}%", "", "")
+    return table
+
+
+def _samples(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
+    """How many samples were bought, where they cost."""
+    table = Table(
+        f"Samples until stopping, {group[0].plan.scenario}",
+        (text_column("sampler"), Column("mean"), Column("median", rank=2), Column("95%", rank=1)),
+    )
+    for label, result in zip(labels.values(), group, strict=True):
+        times = result.summary()["stopping_time"]
+        if result.runs:
+            cells = (f"{times['median']:,.0f}", f"{times['q95']:,.0f}")
+            table.add_row(label, mean_and_error(times["mean"], times["stderr"]), *cells)
     return table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.problem.families import Bounded
@@ -42,9 +42,16 @@ def sampler_labels(results: Sequence[Results]) -> list[str]:
     ]
 
 
+def amounts_of(result: Results) -> dict[str, Any]:
+    """What runs took: samples, or money where samples cost."""
+    name = "cost" if result.plan.problem.has_costs else "stopping_time"
+    found: dict[str, Any] = result.summary()[name]
+    return found
+
+
 def mean_of(result: Results) -> str:
-    """The mean stopping time; where runs were capped, that it is more than it seems."""
-    times = result.summary()["stopping_time"]
+    """The mean that runs took; where some were capped, that it is more than it seems."""
+    times = amounts_of(result)
     if result.capped.any():
         return f"> {mean_and_error(times['mean'], None)}"
     return mean_and_error(times["mean"], times["stderr"])
@@ -52,13 +59,16 @@ def mean_of(result: Results) -> str:
 
 def quantile_of(result: Results, time: float) -> str:
     """A quantile of stopping times; where it falls on a capped run, that it is more."""
-    over = bool(result.capped.any()) and time >= result.max_steps
+    # What a capped run would have cost is not known either.
+    most = float(amounts_of(result)["max"])
+    capped = most if result.plan.problem.has_costs else result.max_steps
+    over = bool(result.capped.any()) and time >= capped
     return f"{'> ' if over else ''}{time:,.0f}"
 
 
 def times_bound(result: Results) -> str:
     """How many times the lower bound the mean is; capped runs say only that it is more."""
-    mean = result.summary()["stopping_time"]["mean"]
+    mean = amounts_of(result)["mean"]
     if not result.capped.any():
         return ratio(mean, result.lower_bound)
     # Less than the bound would say nothing of the sampler, only of the cap.
@@ -76,6 +86,7 @@ def circumstances(results: Sequence[Results]) -> str:
     return (
         f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
         f"{problem.rewards.name} rewards{_drawn(first)}, "
+        f"{f'costs {problem.costs.min():g} to {problem.costs.max():g}, ' * problem.has_costs}"
         f"delta {plan.delta:g}, {f'epsilon {problem.epsilon:g}, ' if problem.epsilon else ''}"
         f"{f'stopping at {problem.stop_when}, ' if problem.stop_when else ''}"
         f"threshold {plan.threshold.name}, "

@@ -59,6 +59,8 @@ def print_status(status: Status, console: Console) -> None:
         console.print(f"Best mix so far: {status['policy_in_words']}", style="bold")
         console.print(f"It earns {_number(status['value'])}, {_between(low, high)}.")
         console.print(_to_go(status))
+    if "cost" in status:
+        console.print(_cost(status))
     if status["confidence"] is not None:
         console.print(_so_far(status))
     if status["overdue"]:
@@ -119,7 +121,16 @@ def _to_go(status: Status) -> str:
     )
 
 
-def _range(ends: list[int | None] | None) -> str:
+def _cost(status: Status) -> str:
+    """What was spent, and about how much more will be."""
+    spent = f"Cost so far {number(status['cost'])}"
+    left = status["cost_to_go"]
+    if left is None or status["answer"] is not None:
+        return f"{spent}."
+    return f"{spent}, to go about {number(left)}{_range(status['cost_to_go_range'])}."
+
+
+def _range(ends: Sequence[float | None] | None) -> str:
     if ends is None:
         return ""
     low, high = ends[0] or 0, ends[1]

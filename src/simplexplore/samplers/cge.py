@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from simplexplore.kernels.costs import to_shares, to_spend
 from simplexplore.kernels.information import alternative, optimistic
 from simplexplore.kernels.kernel import kernel
-from simplexplore.kernels.projection import project_on_simplex, project_within_rows
-from simplexplore.kernels.records import PULLS, Memory, Run, Setting, Table
+from simplexplore.kernels.projection import project_on_simplex
+from simplexplore.kernels.records import PULLS, Memory, Projection, Run, Setting, Table
 
 ARM_VECTORS = 1  # sums of squared gains
 EDGE_VECTORS = 0
@@ -21,7 +22,10 @@ STEP = 1.0
 
 @kernel
 def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
-    """Best response to the allocation, optimistic gains, one AdaGrad step."""
+    """Best response to the allocation, optimistic gains, one AdaGrad step.
+
+    Where samples cost, the step is taken in shares of what is spent.
+    """
     w, squares = run.w, memory.arms[0]
     lam, loose, y, price = (
         memory.scratch[0],
@@ -37,12 +41,15 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         gain = 0.0
         if run.n[a] > 0.0:
             gain = optimistic(setting, run.clipped[a], run.n[a], lam[a], a, f)
-        y[a] = gain
+        y[a] = gain / setting.costs[a]
+    to_spend(setting, w)
     for a in range(setting.size):
         squares[a] += y[a] * y[a]
         loose[a] = 1.0 / math.sqrt(squares[a] + 0.1)
         y[a] = w[a] + STEP * y[a] * loose[a]
     if setting.anytime:
-        project_within_rows(setting, y, loose, memory.rows, memory.system, price, w)
+        point = Projection(y, loose, memory.rows, memory.system, price, w)
+        setting.slots.project(setting.spend, point)
     else:
         project_on_simplex(setting.size, y, loose, w)
+    to_shares(setting, w)

@@ -17,6 +17,7 @@ import numpy as np
 
 from simplexplore.errors import SettingError
 from simplexplore.kernels import (
+    costs,
     exponential,
     gaussian,
     information,
@@ -167,7 +168,7 @@ def _run(path: Path, text: str) -> dict[str, Any]:
 def offered() -> dict[str, Any]:
     """What compiled files see without importing it."""
     names: dict[str, Any] = {"math": math, "np": np, "njit": kernel, "kernel": kernel}
-    for module in (records, rng, maximin, projection, information):
+    for module in (records, rng, maximin, projection, information, costs):
         names |= {
             name: value
             for name, value in vars(module).items()

@@ -86,7 +86,7 @@ def evidence(setting: Setting, table: Table, run: Run, first: int, edge: int) ->
 
 @kernel
 def share(setting: Setting, table: Table, run: Run, first: int, edge: int) -> None:
-    """Share a sample among the arms of an edge by what each would tell."""
+    """Share a sample among the arms of an edge by what each would tell for its cost."""
     base, end = table.first_entry[edge], table.first_entry[edge + 1]
     value = respond(setting, table, run, edge, base, run.n)
     gap = max(run.gap[edge - first], 0.0)
@@ -96,12 +96,14 @@ def share(setting: Setting, table: Table, run: Run, first: int, edge: int) -> No
         run.w[a] = run.n[a] * run.gradient[k - base] / value if value > 0.0 else 0.0
         if setting.betting:
             run.w[a] *= share_of_variance(setting, run, a, gap)
+        if setting.priced:
+            run.w[a] /= setting.costs[a]
         total += run.w[a]
     for k in range(base, end):
         a = table.arm[k]
         if not total > 0.0:
             run.w[a] = 1.0 / (end - base)  # tied means tell nothing yet
-        elif setting.betting:
+        elif setting.betting or setting.priced:
             run.w[a] /= total
 
 

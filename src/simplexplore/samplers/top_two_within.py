@@ -18,13 +18,19 @@ from simplexplore.kernels.records import PULLS, VERTEX, Memory, Run, Setting, Ta
 
 from .top_two import challenger_of, share, turns
 
-# The vertex of the last solution, plus one, and when the next one is due; the arms' prices.
-ARM_VECTORS = 2
+# The vertex of the last solution, plus one, and when the next one is due; the arms' prices; and
+# until when a new vertex waits for its solution.
+ARM_VECTORS = 3
 EDGE_VECTORS = 1
 TRACKING = "focused"
 
 # Growth of samples after which prices are computed again: 0, 1, 2 and 5% stop equally soon.
 GROWTH = 0.02
+
+# With many arms the best policy changes every few samples at first. It waits for its solution
+# until samples have grown by a part of the arms beyond MANY.
+MANY = 50
+PATIENCE = 0.1
 
 # Turns as in top_two.py. Limits leave some arms next to no samples, and what is proven asks more
 # of them: half as many turns took 18% more samples on the films with `tilt`, twice as many as few.
@@ -44,9 +50,10 @@ def solve(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     gap = maximin(setting, table, run, memory, vertex, True, worthwhile(pulls), run.filler)
     last[0] = vertex + 1.0
     last[1] = pulls + max(2.0, GROWTH * pulls)
+    memory.arms[2, 0] = pulls + PATIENCE * max(0, setting.size - MANY)
     dearest = 0.0
     for a in range(setting.size):
-        price[a] = memory.scratch[0, a]  # information per sample of the arm, at the solution
+        price[a] = memory.scratch[0, a]  # information for what is spent, at the solution
         dearest = max(dearest, price[a])
     for a in range(setting.size):
         # Where there is no solution, all arms cost the same.
@@ -63,7 +70,8 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         # What the first round owed is of no interest any more.
         for a in range(setting.size):
             run.target[a] = run.n[a]
-    if last[0] != vertex + 1.0 or pulls >= last[1]:
+    moved = last[0] != vertex + 1.0 and pulls >= memory.arms[2, 0]
+    if moved or pulls >= last[1]:
         solve(setting, table, run, memory)
     if turns(setting, pulls, TURNS) > turns(setting, pulls - 1.0, TURNS):
         for a in range(setting.size):

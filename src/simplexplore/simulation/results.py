@@ -96,8 +96,13 @@ class Results(Tabular):
 
     @property
     def lower_bound(self) -> float:
-        """Least expected number of samples, in the scenario of the runs."""
+        """Least expected cost in the scenario of the runs; samples, where each costs 1."""
         return self.bound.scenarios[self.plan.scenario].lower_bound
+
+    @property
+    def costs(self) -> Array:
+        """What the samples of each run cost, (n,)."""
+        return np.asarray(self.pulls @ self.plan.problem.costs)
 
     @property
     def is_proven(self) -> bool:
@@ -143,6 +148,7 @@ class Results(Tabular):
         right = int(self.correct.sum())
         low, high = clopper_pearson(right, self.runs)
         steps = int(times.sum())
+        own, has_costs = self.bound.scenarios[self.plan.scenario], self.plan.problem.has_costs
         return {
             "sampler": self.plan.sampler.name,
             "scenario": self.plan.scenario,
@@ -157,6 +163,7 @@ class Results(Tabular):
             "seed": self.seed,
             "noise": None if self.noise is None else self.noise.tolist(),
             "stopping_time": _statistics(times),
+            **({"cost": _statistics(self.costs)} if has_costs else {}),
             "correct": {
                 "fraction": right / self.runs if self.runs else None,
                 "low": low,
@@ -165,6 +172,7 @@ class Results(Tabular):
             "excess_bound": self.excess_bound if self.excess_bound != math.inf else None,
             "capped": int(self.capped.sum()),
             "lower_bound": self.lower_bound,
+            **({"lower_bound_samples": own.lower_bound_samples} if has_costs else {}),
             **({} if self.bound.budget is None else {"budget": self.bound.budget.to_dict()}),
             "microseconds_per_step": 1e6 * self.seconds / steps if steps else None,
             "mean_allocation": self.allocations().mean(axis=0).tolist() if self.runs else None,
@@ -189,13 +197,13 @@ class Results(Tabular):
 
     @property
     def times_bound(self) -> float:
-        """Mean stopping time as a multiple of the lower bound; infinite where runs were capped.
+        """What runs took as a multiple of the lower bound; infinite where some were capped.
 
         Their times are not known, only that they are more.
         """
         if self.capped.any() or not self.runs:
             return math.inf
-        return float(self.stopping_times.mean()) / self.lower_bound
+        return float(self.costs.mean()) / self.lower_bound
 
     def _known(self, time: float | None) -> float | None:
         """A quantile, unless it falls on a capped run, whose time is not known."""
@@ -235,7 +243,7 @@ class Results(Tabular):
         return found[0]
 
 
-def _statistics(times: npt.NDArray[np.int64]) -> dict[str, float | None]:
+def _statistics(times: npt.NDArray[np.int64] | Array) -> dict[str, float | None]:
     if not len(times):
         return dict.fromkeys(("mean", "stderr", "median", "q05", "q95", "max"))
     q05, median, q95 = np.quantile(times, [0.05, 0.5, 0.95]).tolist()
@@ -246,7 +254,7 @@ def _statistics(times: npt.NDArray[np.int64]) -> dict[str, float | None]:
         "median": median,
         "q05": q05,
         "q95": q95,
-        "max": int(times.max()),
+        "max": times.max().item(),
     }
 
 

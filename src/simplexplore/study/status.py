@@ -110,6 +110,9 @@ class StateStatus(TypedDict):
     characteristic_time: float | None
     to_go: int | None
     to_go_range: list[int | None] | None  # four runs in five, about; None is no end
+    cost: NotRequired[float]  # of all pulls handed out; with costs only
+    cost_to_go: NotRequired[float | None]
+    cost_to_go_range: NotRequired[list[float | None] | None]
     answer: Answer | None
     decision: Decision | None
     voided: int
@@ -141,9 +144,9 @@ def status_of(state: State) -> StateStatus:
     bound = None if known is None else known.bound
     moment = moment_of(engine)
     edges = _edges(engine, moment) if engine.is_warm else None
-    progress, to_go, to_go_range = _progress(state, edges, known, moment)
+    progress, left, ends = _progress(state, edges, known, moment)
     own = problem.exploration if plan.scenario == EXPLORATION else ()
-    return {
+    found: StateStatus = {
         "state": state.name,
         "seq": state.seq,
         "scenario": plan.scenario,
@@ -173,13 +176,20 @@ def status_of(state: State) -> StateStatus:
         "regret_bound": None if moment is None else _finite(moment.regret_bound),
         "progress": progress,
         "characteristic_time": None if bound is None else _finite(bound.characteristic_time),
-        "to_go": to_go,
-        "to_go_range": to_go_range,
+        "to_go": _whole(left),
+        "to_go_range": None if ends is None else [math.floor(ends[0]), _whole(ends[1])],
         "answer": state.answer,
         "decision": _decision(state, engine),
         "voided": state.totals["voided"],
         "tags": state.tags,
     }
+    if problem.has_costs:
+        found["cost"] = float(engine.handed_out @ problem.costs)
+        # Samples to come cost what those of the best allocation do.
+        each = math.inf if bound is None else bound.scenarios[plan.scenario].cost_per_sample
+        found["cost_to_go"] = _finite(left * each) if left else 0.0
+        found["cost_to_go_range"] = ends and [_finite(end * each) if end else 0.0 for end in ends]
+    return found
 
 
 def _decision(state: State, engine: Engine) -> Decision | None:
@@ -314,32 +324,34 @@ def _constraints(
 
 def _progress(
     state: State, edges: list[EdgeStatus] | None, plan: _Plan | None, moment: Moment | None
-) -> tuple[float | None, int | None, list[int | None] | None]:
+) -> tuple[float | None, float, tuple[float, float] | None]:
     """Which share of the evidence there is, how many samples are missing, and the range of that."""
     if edges is None or plan is None:
-        return None, None, None
+        return None, math.inf, None
     # The comparison that is least settled, as in the history.
     weakest = min(edges, key=lambda edge: edge["statistic"] - edge["threshold"])
     statistic, threshold = max(0.0, weakest["statistic"]), weakest["threshold"]
     progress = min(1.0, weakest["statistic"] / threshold)
     goal = state.engine.plan.problem.stop_when
     if state.answer is not None:
-        return 1.0, 0, [0, 0]
+        return 1.0, 0.0, (0.0, 0.0)
     if goal is not None and goal.budget is not None:
-        rest = max(goal.budget - state.engine.pulls, 0)
-        return 1 - rest / goal.budget, rest, [rest, rest]
+        rest = float(max(goal.budget - state.engine.pulls, 0))
+        return 1 - rest / goal.budget, rest, (rest, rest)
     if goal is not None and goal.regret is not None and moment is not None:
         more = moment.regret.more(goal.regret)
-        return 1 / (1 + more), _whole(max(1.0, more * state.engine.pulls)), None
+        return 1 / (1 + more), max(1.0, more * state.engine.pulls), None
     if plan.expected is None:
-        # Each sample adds 1 / T to the least settled comparison if samples are well spent.
-        left = max(0.0, threshold - statistic) * plan.bound.characteristic_time
+        # What is spent adds 1 / T to the least settled comparison if it is well spent.
+        scenario = plan.bound.scenarios[state.engine.plan.scenario]
+        left = max(0.0, threshold - statistic) * scenario.characteristic_time
+        left /= scenario.cost_per_sample
     else:
         left = max(1.0, (1 - progress) * plan.expected)
     if not math.isfinite(left):
-        return progress, None, None
-    low, high = (left * share for share in range_of_rest(statistic, threshold))
-    return progress, math.ceil(left), [math.floor(low), _whole(high)]
+        return progress, math.inf, None
+    low, high = range_of_rest(statistic, threshold)
+    return progress, left, (left * low, left * high)
 
 
 def range_of_rest(statistic: float, threshold: float) -> tuple[float, float]:

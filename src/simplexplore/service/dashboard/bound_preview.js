@@ -12,7 +12,7 @@ export function boundPreview(plan) {
     const rows = Object.entries(plan.bound.scenarios);
     parts.push(table("How hard it is if the means are as guessed",
       ["Scenario", `${plan.bound.costs ? "Cost" : "Samples"} on average, at least`, "To expect", "Characteristic time"],
-      rows.map(([name, one]) => [name, number(one.lower_bound), number(one.expected_samples), number(one.characteristic_time)]), [1, 2, 3]));
+      rows.map(([name, one]) => [name, number(one.lower_bound), number(one.expected_cost ?? one.expected_samples), number(one.characteristic_time)]), [1, 2, 3]));
     const [, own] = rows.find(([name]) => name === plan.scenario);
     const order = plan.arms.map((arm, i) => [arm, plan.bound.policy[i], own.allocation[i]])
       .sort((a, b) => b[2] - a[2]).slice(0, FEW);

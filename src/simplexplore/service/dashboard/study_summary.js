@@ -42,6 +42,10 @@ export function figures(status) {
   const pairs = [
     ["Evidence", percent(status.answer ? 1 : status.progress)],
     ["Samples to go", status.answer ? "0" : number(status.to_go)],
+    ...("cost" in status ? [
+      ["Cost so far", number(status.cost)],
+      ["Cost to go", status.answer ? "0" : number(status.cost_to_go)],
+    ] : []),
     ["Rewards", number(status.rewards)],
     ["Pending pulls", number(status.pending)],
     ["Expired pulls", number(status.expired)],
