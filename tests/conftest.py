@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import postgres
+from nightly import NIGHTLY
 from simplexplore.kernels.cache import cache_folder
 
 # The same examples every time; how long one takes says nothing on a busy machine.
@@ -34,7 +35,11 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    waiting = [item for item in items if item.get_closest_marker("nightly") and not NIGHTLY]
+    if waiting:
+        config.hook.pytest_deselected(items=waiting)
+        items[:] = [item for item in items if item not in waiting]
     place = {name: i for i, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
 

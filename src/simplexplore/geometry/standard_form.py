@@ -237,7 +237,8 @@ class StandardForm:
 
     def _tight(self, arm: int, share: Fraction) -> list[int]:
         """Slacks of the limits that are tight where an arm has this share."""
-        return [self.size + i for i in self._tight_at.get(arm, {}).get(share, ())]
+        ends = self._tight_at.get(arm)
+        return [self.size + i for i in ends.get(share, ())] if ends else []
 
     def split(self, basis: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
         """Basic arms, rows that are tight through the basis, rows with a basic slack."""
@@ -542,7 +543,7 @@ class StandardForm:
         rows, prices = local.exact_prices(cost)
         for n in doubtful:
             column = int(local.nonbasic[n])
-            exact = rational(float(cost[column]))
+            exact = rational(float(cost[column])) if cost[column] else Fraction(0)
             for i, price in zip(rows, prices, strict=True):
                 if entry := self.entry(i, column):
                     exact -= price * entry
