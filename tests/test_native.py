@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
+from nightly import nightly
 from simplexplore.exploration import compile as compiling
 from simplexplore.exploration.compile import Program
 from simplexplore.exploration.engine import Engine
@@ -121,24 +122,28 @@ def test_numba_is_what_the_pipeline_expects():
     assert native._compiler() is pipeline.compiled
 
 
-def test_plain_numba_gives_the_same(tmp_path):
-    code = """
+@pytest.mark.parametrize("entry", ["level", pytest.param("step", marks=nightly)])
+def test_plain_numba_gives_the_same(entry, tmp_path):
+    code = f"""
         import sys
-        sys.modules["simplexplore.kernels.pipeline"] = {hidden}
+        HIDE
         import simplexplore as sx
-        problem = sx.Problem(3, {{"c": "a1 <= 0.5"}}, means=[0.9, 0.5, 0.1])
-        explorer = sx.Explorer(problem, "uniform", threshold="gk16")
-        explorer._engine._program.compile("step")
-        explorer._engine._stopwatch.skip()
+        problem = sx.Problem(3, dict(c="a1 <= 0.5"), means=[0.9, 0.5, 0.1])
+        engine = (explorer := sx.Explorer(problem, "uniform", threshold="kk21"))._engine
+        engine._program.compile({entry!r})
+        if {entry!r} == "step":
+            engine._stopwatch.skip()
         for step in range(40):
             explorer.tell(explorer.ask(), step % 3 / 7)
-        state = {{name: array.tobytes().hex() for name, array in explorer._engine.state().items()}}
-        print(state, explorer._engine._blocks is not None)
+        edges = range(len(engine.evidence()[0]))
+        levels = [engine._natively("level", edge) for edge in edges] if {entry!r} == "level" else []
+        state = dict((name, array.tobytes().hex()) for name, array in engine.state().items())
+        print(levels, state, engine._blocks is not None)
         print("simplexplore.kernels.plain" in sys.modules)
     """
-    hidden = code.format(hidden="None")
-    with_it = code.replace('sys.modules["simplexplore.kernels.pipeline"] = {hidden}', "").format()
-    plain, ours = run_python(hidden, SIMPLEXPLORE_CACHE=str(tmp_path)), run_python(with_it)
+    hidden = code.replace("HIDE", "sys.modules['simplexplore.kernels.pipeline'] = None")
+    plain = run_python(hidden, SIMPLEXPLORE_CACHE=str(tmp_path))
+    ours = run_python(code.replace("HIDE", ""))
     assert plain.endswith("True\nTrue")
     assert ours.endswith("True\nFalse")
     assert plain.splitlines()[0] == ours.splitlines()[0]
