@@ -16,3 +16,8 @@ nightly = pytest.mark.nightly
 def examples(few):
     """How many examples Hypothesis draws: some every time, many at night."""
     return settings(max_examples=10 * few if NIGHTLY else few)
+
+
+def some(values, *always):
+    """Parameters of a test: these every time, the others at night."""
+    return [value if value in always else pytest.param(value, marks=nightly) for value in values]
