@@ -45,9 +45,9 @@ bench: $(READY)
 mutants: $(READY)
 	$(BIN)/python benchmarks/mutants.py
 
-# The whole paper; RUNS=50 for a quick look instead of the paper's own number of runs.
+# The whole paper, or PARTS of it; RUNS=50 for a quick look instead of the paper's number of runs.
 reproduce: $(READY)
-	$(BIN)/simplexplore reproduce $(if $(RUNS),--runs $(RUNS))
+	$(BIN)/simplexplore reproduce $(PARTS) $(if $(RUNS),--runs $(RUNS))
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -3,6 +3,7 @@
 Each heavy test has a smaller sister that runs every time.
 """
 
+import itertools
 import os
 
 import pytest
@@ -16,6 +17,18 @@ nightly = pytest.mark.nightly
 def examples(few):
     """How many examples Hypothesis draws: some every time, many at night."""
     return settings(max_examples=10 * few if NIGHTLY else few)
+
+
+def crossed(*axes, every=2):
+    """Combinations of parameters: one in some every time, with each value; all at night."""
+    return [
+        pytest.param(*values, marks=() if sum(place) % every == 0 else nightly)
+        for place, values in zip(
+            itertools.product(*(range(len(axis)) for axis in axes)),
+            itertools.product(*axes),
+            strict=True,
+        )
+    ]
 
 
 def some(values, *always):

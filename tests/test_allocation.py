@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from nightly import NIGHTLY, examples, nightly
+from nightly import NIGHTLY, crossed, examples, nightly
 from reference import best_arm_time, conic_time, gaussian_lower_time, time_between
 from simplexplore.bound import allocation, information, solver
 from simplexplore.bound import bound as bound_module
@@ -196,13 +196,7 @@ def test_gap_is_small_on_well_posed_problems(name, domain):
             assert 0 <= found.relative_gap <= 1e-8
 
 
-@pytest.mark.parametrize(
-    ("name", "domain"),
-    [
-        pytest.param(*case.values, id=case.id, marks=nightly if i % 4 in (1, 2) else ())
-        for i, case in enumerate(FAMILIES)  # by turns with a domain and without
-    ],
-)
+@pytest.mark.parametrize(("name", "domain"), crossed(CASES, [False, True]))
 def test_certificate_of_a_solver_stopped_early_is_honest(name, domain, monkeypatch):
     monkeypatch.setattr(bound_module, "WORST_GAP", math.inf)
     errors, refused, pool = [], 0, solved(name, domain)[:4]

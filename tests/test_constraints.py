@@ -10,9 +10,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from nightly import examples
 from simplexplore.errors import ConstraintError, ProblemError
 from simplexplore.problem import language
 from simplexplore.problem.constraint import Constraint, format_constraint, format_constraints
@@ -606,7 +607,7 @@ names = st.text(
 )
 
 
-@settings(max_examples=300)
+@examples(80)
 @given(st.data())
 def test_what_is_written_is_read_back(data: st.DataObject) -> None:
     arms = data.draw(st.lists(names, min_size=1, max_size=5, unique=True))
@@ -624,7 +625,7 @@ def test_what_is_written_is_read_back(data: st.DataObject) -> None:
         assert parse_constraint(text, "odd", arms, groups) == constraint
 
 
-@settings(max_examples=300)
+@examples(80)
 @given(st.text(st.sampled_from("ab`()+-*/<=>≤ 0123.e,\n") | st.characters(), max_size=30))
 def test_any_text_is_read_or_refused_in_words(text: str) -> None:
     with suppress(ConstraintError):
@@ -738,7 +739,7 @@ def test_names_that_each_makes_are_not_too_long() -> None:
         Problem(["a", "b"], {"n" * 998: "each <= 0.5"})
 
 
-@settings(max_examples=200)
+@examples(60)
 @given(st.data())
 def test_what_each_makes_is_written_and_read_back(data: st.DataObject) -> None:
     arms = data.draw(st.lists(names.filter(str.strip), min_size=2, max_size=4, unique=True))

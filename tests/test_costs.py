@@ -17,7 +17,7 @@ from rich.console import Console
 
 import simplexplore as sx
 from instances import TRUTH, paper
-from nightly import NIGHTLY, examples
+from nightly import NIGHTLY, crossed, examples
 from pictures import assert_texts_apart, texts
 from reference import conic_time, gaussian_cost
 from simplexplore.bound.allocation_set import AllocationSet
@@ -246,10 +246,9 @@ def drawn(name, size, domain, rng):
 TWIN = {"gaussian": 1e-6, "hetero": 1e-6, "bernoulli": 5e-4, "poisson": 5e-4, "bounded": 5e-4}
 
 
-@pytest.mark.parametrize("domain", [False, True])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "domain"), crossed(CASES, [False, True]))
 def test_costs_equal_those_of_a_cone_solver(name, domain):
-    for size in range(2, 13, 1 if NIGHTLY else 3):
+    for size in range(2, 13, 1 if NIGHTLY else 2):
         chosen, problem, rows, bound = costly(name, size, domain)
         directions = np.array([edge.direction for edge in bound.edges])
         for scenario, found in bound.scenarios.items():

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import simplexplore as sx
 from engines import engine_for
-from nightly import nightly, some
+from nightly import crossed, some
 from reference import Rewards, conic_time, sides, vertices
 from simplexplore.cli.app import app
 from simplexplore.exploration.seeding import streams
@@ -264,12 +264,7 @@ def test_commits_to_plausible_answers(family, sampler):
 
 @pytest.mark.parametrize(
     ("means", "sampler"),
-    [
-        ([0.5, 0.5, 0.1, 0.5], "top-two"),
-        ([0.5, 0.49, 0.1, 0.36], "ctns"),
-        pytest.param([0.5, 0.5, 0.1, 0.5], "ctns", marks=nightly),
-        pytest.param([0.5, 0.49, 0.1, 0.36], "top-two", marks=nightly),
-    ],
+    crossed(([0.5, 0.5, 0.1, 0.5], [0.5, 0.49, 0.1, 0.36]), ("top-two", "ctns")),
 )
 def test_answers_are_good_enough(means, sampler):
     # Three policies tie, or two nearly do; others are not good enough. The upper limit exceeds

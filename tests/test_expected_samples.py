@@ -8,7 +8,7 @@ import pytest
 
 import simplexplore as sx
 from commands import run
-from nightly import nightly, some
+from nightly import crossed, some
 from simplexplore.bound.information import Information
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.expected_evidence import ExpectedEvidence
@@ -34,14 +34,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "scenario"),
-    [
-        pytest.param(name, scenario, marks=() if i % 2 == j else nightly)
-        for i, name in enumerate(PROBLEMS)
-        for j, scenario in enumerate(SCENARIOS)
-    ],
-)
+@pytest.mark.parametrize(("name", "scenario"), crossed(PROBLEMS, SCENARIOS))
 def test_simulations_agree(name, scenario):
     """The mean of 300 runs is known to 3.5%; to be off by 15% more has a probability of 1e-6."""
     problem = PROBLEMS[name].replace(scenario=scenario)

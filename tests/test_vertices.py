@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import reference
 from instances import TRUTH
+from nightly import examples
 from simplexplore.errors import InfeasibleError, TooLargeError
 from simplexplore.exploration import vertex_table
 from simplexplore.exploration.engine import Engine
@@ -18,7 +19,7 @@ from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.problem import Problem
 from strategies import systems
 
-HYPOTHESIS = settings(max_examples=40)
+HYPOTHESIS = examples(15)
 
 
 def polytope_of(name):
