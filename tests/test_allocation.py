@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from nightly import NIGHTLY, crossed, examples, nightly
-from reference import best_arm_time, conic_time, gaussian_lower_time, time_between
+from reference_times import best_arm_time, conic_time, gaussian_lower_time, time_between
 from simplexplore.bound import allocation, information, solver
 from simplexplore.bound import bound as bound_module
 from simplexplore.bound.bound import lower_bound

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nightly import examples
-from reference import cone_rays
+from reference_polytope import cone_rays
 from simplexplore.errors import TooLargeError
 from simplexplore.geometry import cones
 from simplexplore.geometry.cones import extreme_rays

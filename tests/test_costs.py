@@ -19,7 +19,7 @@ import simplexplore as sx
 from instances import TRUTH, paper
 from nightly import NIGHTLY, crossed, examples
 from pictures import assert_texts_apart, texts
-from reference import conic_time, gaussian_cost
+from reference_times import conic_time, gaussian_cost
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.bound import _in_samples
 from simplexplore.bound.epsilon import _most

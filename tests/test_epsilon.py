@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 import simplexplore as sx
 from engines import engine_for
 from nightly import crossed, some
-from reference import Rewards, conic_time, sides, vertices
+from reference import Rewards
+from reference_polytope import sides, vertices
+from reference_times import conic_time
 from simplexplore.cli.app import app
 from simplexplore.exploration.seeding import streams
 from simplexplore.geometry.answers import Answers

@@ -15,7 +15,7 @@ import simplexplore as sx
 from instances import paper
 from nightly import crossed, examples
 from pictures import assert_texts_apart
-from reference import conic_time
+from reference_times import conic_time
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.errors import InfeasibleError, Place, ProblemError
 from simplexplore.exploration.plan import prepare

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from nightly import examples
-from reference import (
+from reference_polytope import (
     active_sides,
     dot,
     edge_directions,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import reference
+import reference_polytope
 from instances import TRUTH
 from nightly import examples
 from simplexplore.errors import InfeasibleError, TooLargeError
@@ -80,7 +80,7 @@ def test_vertices_and_edges_are_all_there(system):
         return
     table = full_table(polytope, np.zeros(system.size))
     all_sides = system.sides()
-    exact = reference.vertices(all_sides, system.size)
+    exact = reference_polytope.vertices(all_sides, system.size)
     found = {
         tuple(vertex.shares.get(a, Fraction(0)) for a in range(system.size))
         for vertex in table.vertices
@@ -90,17 +90,17 @@ def test_vertices_and_edges_are_all_there(system):
     for number, vertex in enumerate(table.vertices):
         point = tuple(vertex.shares.get(a, Fraction(0)) for a in range(system.size))
         count = arrays.first_edge[number + 1] - arrays.first_edge[number]
-        assert count == len(reference.edge_directions(all_sides, point))
+        assert count == len(reference_polytope.edge_directions(all_sides, point))
 
 
 def needed_union(system):
     """Supports of edges, and M of the union: those, or vertices less one; by enumeration."""
     all_sides = system.sides()
-    points = reference.vertices(all_sides, system.size)
+    points = reference_polytope.vertices(all_sides, system.size)
     supports = {
         frozenset(a for a, x in enumerate(direction) if x)
         for point in points
-        for direction in reference.edge_directions(all_sides, point)
+        for direction in reference_polytope.edge_directions(all_sides, point)
     }
     return supports, min(len(supports), len(points) - 1)
 
