@@ -31,7 +31,7 @@ def units():
 LONGEST = (
     *("test_allocation", "test_twins", "test_dashboard", "test_reproduction", "test_client"),
     *("test_samplers", "test_processes", "test_sampler_contract", "test_fuzz", "test_moment"),
-    *("test_search", "test_native", "test_bound_plot", "test_constraints", "test_store_forks"),
+    *("test_search", "test_native", "test_bound_plot", "test_language", "test_store_forks"),
 )
 
 
