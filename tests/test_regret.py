@@ -43,7 +43,7 @@ def test_it_stops_when_the_bound_is_small_or_the_best_is_known(problem, regret):
 
 def test_a_larger_regret_takes_fewer_samples():
     means = [
-        sx.simulate(MIX, runs=30, stop_when={"regret": regret}).stopping_times.mean()
+        sx.simulate(MIX, runs=20, stop_when={"regret": regret}).stopping_times.mean()
         for regret in (0.4, 0.2, 0.1)
     ]
     assert means[0] < 0.8 * means[1]
