@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo serve test lint bench mutants docs package reproduce coverage clean
+.PHONY: demo serve test test-all lint bench mutants docs package reproduce coverage clean
 
 demo: $(READY)
 	$(BIN)/simplexplore demo
@@ -19,6 +19,11 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
+	$(PYTEST)
+
+# All tests, and more examples of Hypothesis. Nightly.
+test-all: export SIMPLEXPLORE_NIGHTLY := 1
+test-all: $(READY)
 	$(PYTEST)
 
 # Which lines the tests run, by room; the contract of samplers runs the kernels as Python. Nightly.
@@ -40,9 +45,9 @@ bench: $(READY)
 mutants: $(READY)
 	$(BIN)/python benchmarks/mutants.py
 
-# The whole paper; RUNS=50 for a quick look instead of the paper's own number of runs.
+# The whole paper, or PARTS of it; RUNS=50 for a quick look instead of the paper's number of runs.
 reproduce: $(READY)
-	$(BIN)/simplexplore reproduce $(if $(RUNS),--runs $(RUNS))
+	$(BIN)/simplexplore reproduce $(PARTS) $(if $(RUNS),--runs $(RUNS))
 
 # What a release would be: both archives, each installed into an empty environment of its own.
 package: $(READY)

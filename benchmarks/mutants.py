@@ -967,19 +967,19 @@ MUTANTS = {
             "problem/language.py",
             "elif not low <= 0 <= high:",
             "elif False:",
-            "tests/test_constraints.py -k refuses",
+            "tests/test_language.py -k refuses",
         ),
         Mutant(
             "problem/language.py",
             "self.operands.rows += rows",
             "self.operands.rows = rows",
-            "tests/test_constraints.py -k counted_row_by_row",
+            "tests/test_each.py -k counted_row_by_row",
         ),
         Mutant(
             "problem/constraint.py",
             "and name not in taken\n",
             "",
-            "tests/test_constraints.py -k does_not_make",
+            "tests/test_each.py -k does_not_make",
         ),
         Mutant(
             "exploration/plan.py",

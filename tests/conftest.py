@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import postgres
+from nightly import NIGHTLY
 from simplexplore.kernels.cache import cache_folder
 
 # The same examples every time; how long one takes says nothing on a busy machine.
@@ -25,16 +26,22 @@ def units():
     return set(cache_folder().glob("*/*.code"))
 
 
-# What takes longest comes first, so that no core waits for the last file. Of three that start side
-# by side only one compiles: the others would wait for the same machine code.
+# What takes longest comes first, so that no core waits for the last file. The first one compiles
+# everything; those that start beside it need little of that.
 LONGEST = (
-    *("test_allocation", "test_twins", "test_dashboard", "test_reproduction", "test_client"),
-    *("test_samplers", "test_processes", "test_sampler_contract", "test_fuzz", "test_moment"),
-    *("test_search", "test_native", "test_bound_plot", "test_constraints", "test_store_forks"),
+    *("test_native", "test_allocation", "test_precision", "test_geometry", "test_dashboard"),
+    *("test_reproduction", "test_epsilon", "test_store", "test_store_damage", "test_twins"),
+    *("test_study", "test_results_plot", "test_samplers", "test_sampler_contract", "test_costs"),
+    *("test_exploration", "test_service_processes", "test_client", "test_processes", "test_search"),
+    *("test_expected_samples", "test_fuzz", "test_bound_plot", "test_vertices", "test_store_forks"),
 )
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    waiting = [item for item in items if item.get_closest_marker("nightly") and not NIGHTLY]
+    if waiting:
+        config.hook.pytest_deselected(items=waiting)
+        items[:] = [item for item in items if item not in waiting]
     place = {name: i for i, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
 

@@ -1,5 +1,6 @@
 """Results without a simulation: drawn from a fixed stream, for tests of files and pictures."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,9 @@ RESULT_KEYS = {
 }
 
 
+bound_of = functools.cache(sx.lower_bound)
+
+
 def made_up(
     problem,
     sampler="uniform",
@@ -44,7 +48,7 @@ def made_up(
 ):
     """Gamma-distributed stopping times around a multiple of the lower bound."""
     rng = np.random.default_rng([seed, runs, int(100 * scale)])
-    bound = sx.lower_bound(problem, delta=delta)
+    bound = bound_of(problem, delta=delta)
     chosen = find_sampler(sampler)
     plan = Plan(
         problem=problem,

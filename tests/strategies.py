@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from reference import Rewards, Row, Side, dot, sides
+from reference import Rewards
+from reference_polytope import Row, Side, dot, sides
 from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.families import Bernoulli, Bounded, Family, Gaussian, Poisson
 from simplexplore.problem.problem import Problem

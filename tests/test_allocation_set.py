@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from nightly import examples
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.errors import InfeasibleError
 from simplexplore.geometry.polytope import Polytope
@@ -39,7 +40,7 @@ def test_feasible_set_has_the_rows_of_the_constraints():
 
 @pytest.mark.parametrize("scenario", [*SCENARIOS, EXPLORATION])
 @given(system=systems())
-@settings(max_examples=40)
+@examples(15)
 def test_points_lie_inside_and_start_prices_every_arm_alike(system, scenario):
     problem = system.problem()
     if scenario == EXPLORATION:

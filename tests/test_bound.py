@@ -6,12 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import simplexplore as sx
 from contract import BOUND_KEYS, SCENARIO_KEYS
 from instances import TRUTH
+from nightly import examples
 from simplexplore.bound import bound as bound_module
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.information import binary_kl
@@ -28,7 +29,7 @@ from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import SCENARIOS, Problem
 from strategies import CASES, case, distinct_means, exact_means, systems
 
-HYPOTHESIS = settings(max_examples=60)
+HYPOTHESIS = examples(20)
 
 # Exact vertices, then Newton's method on the optimality conditions in 40-digit arithmetic (mpmath),
 # certified as in docs/theory/characteristic_time.md; rounded to floats.

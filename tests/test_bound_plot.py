@@ -1,5 +1,6 @@
 """Pictures: files are written, panels show the numbers, texts stay apart."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -77,19 +78,24 @@ PROBLEMS = {
 }
 
 
+@functools.cache
+def picture(name):
+    return bound_figure(sx.lower_bound(PROBLEMS[name]()))
+
+
 def panels(figure):
     return {axes.get_label(): axes for axes in figure.axes}
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_texts_stay_apart_and_on_the_page(name):
-    assert_texts_apart(bound_figure(sx.lower_bound(PROBLEMS[name]())))
+    assert_texts_apart(picture(name))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_panels(name):
     problem = PROBLEMS[name]()
-    labels = [axes.get_label() for axes in bound_figure(sx.lower_bound(problem)).axes]
+    labels = [axes.get_label() for axes in picture(name).axes]
     extra = ["simplex", "cone"] if problem.size == 3 else []
     extra += ["exploration", "limits"] if problem.exploration else []
     assert sorted(labels) == sorted(PANELS + extra)
@@ -150,7 +156,7 @@ def test_gauges_show_use_and_limits():
 
 def test_rows_that_are_left_out_are_counted():
     bound = sx.lower_bound(many_arms())
-    figure = bound_figure(bound)
+    figure = picture("many arms")
     bars = [p for p in panels(figure)["policy"].patches if isinstance(p, Rectangle)]
     assert len(bars) == 16
     (remark,) = [t.get_text() for t in texts(figure) if t.get_text().startswith("Not shown")]
@@ -159,7 +165,7 @@ def test_rows_that_are_left_out_are_counted():
 
 
 def test_no_samples_where_none_help():
-    figure = bound_figure(sx.lower_bound(PROBLEMS["tied"]()))
+    figure = picture("tied")
     assert len(panels(figure)["policy"].patches) == 3
     assert len(panels(figure)["anytime"].patches) == 0
     assert [t.get_text() for t in texts(figure)].count("a tie: never enough") == 2

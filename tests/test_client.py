@@ -160,7 +160,7 @@ def test_servers_die_and_come_back(url, tmp_path):
     served = Process(url, tmp_path / "log")
     crew = workers.Crew(served.url, "mix", 3, 5, 300.0, tmp_path)
     rng = np.random.default_rng(0)
-    for _ in range(3):
+    for _ in range(2):
         time.sleep(rng.uniform(0.1, 0.8))
         served.stop(9)
         served = Process(url, tmp_path / "log", served.port)

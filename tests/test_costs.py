@@ -11,14 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 import simplexplore as sx
 from instances import TRUTH, paper
+from nightly import NIGHTLY, crossed, examples
 from pictures import assert_texts_apart, texts
-from reference import conic_time, gaussian_cost
+from reference_times import conic_time, gaussian_cost
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.bound import _in_samples
 from simplexplore.bound.epsilon import _most
@@ -230,10 +231,9 @@ def drawn(name, size, domain, rng):
 TWIN = {"gaussian": 1e-6, "hetero": 1e-6, "bernoulli": 5e-4, "poisson": 5e-4, "bounded": 5e-4}
 
 
-@pytest.mark.parametrize("domain", [False, True])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "domain"), crossed(CASES, [False, True]))
 def test_costs_equal_those_of_a_cone_solver(name, domain):
-    for size in range(2, 13):
+    for size in range(2, 13, 1 if NIGHTLY else 2):
         chosen, problem, rows, bound = costly(name, size, domain)
         directions = np.array([edge.direction for edge in bound.edges])
         for scenario, found in bound.scenarios.items():
@@ -294,7 +294,7 @@ def test_what_is_reported_is_reached_in_exact_arithmetic(size):
 
 
 @given(system=systems(min_size=2, limits=True), data=st.data())
-@settings(max_examples=40)
+@examples(12)
 def test_scaling_rows_changes_nothing_and_rows_never_help(system, data):
     means = data.draw(distinct_means(system.size))
     costs = data.draw(

@@ -6,15 +6,16 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from rich.console import Console
 from scipy.optimize import minimize
 
 import simplexplore as sx
 from instances import paper
+from nightly import crossed, examples
 from pictures import assert_texts_apart
-from reference import conic_time
+from reference_times import conic_time
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.errors import InfeasibleError, Place, ProblemError
 from simplexplore.exploration.plan import prepare
@@ -316,8 +317,7 @@ def with_limits(name, seed, domain=False):
 TWIN = {"gaussian": 1e-6, "hetero": 1e-6, "bernoulli": 2e-4, "poisson": 2e-4, "bounded": 2e-4}
 
 
-@pytest.mark.parametrize("domain", [False, True])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "domain"), crossed(CASES, [False, True]))
 def test_times_equal_those_of_a_cone_solver(name, domain):
     for seed in range(8):
         chosen, problem = with_limits(name, seed, domain)
@@ -333,7 +333,7 @@ def test_times_equal_those_of_a_cone_solver(name, domain):
 
 
 @given(system=systems(min_size=2, limits=True), data=st.data())
-@settings(max_examples=40)
+@examples(12)
 def test_scaling_limits_changes_nothing(system, data):
     means = data.draw(distinct_means(system.size))
     problem = Problem(system.size, means=means)

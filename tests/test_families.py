@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from nightly import examples
 from simplexplore.errors import MeansError, ProblemError, RewardError
 from simplexplore.problem.families import FAMILIES, Bernoulli, Bounded, Family, Gaussian, Poisson
 
-HYPOTHESIS = settings(max_examples=200)
+HYPOTHESIS = examples(60)
 
 ONE = np.ones(1)
 

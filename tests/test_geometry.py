@@ -5,11 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from reference import (
+from nightly import examples
+from reference_polytope import (
     active_sides,
     dot,
     edge_directions,
@@ -26,7 +27,7 @@ from simplexplore.problem.problem import Problem
 from simplexplore.problem.rational import rational
 from strategies import System, exact_means, factors, rows_of, systems
 
-HYPOTHESIS = settings(max_examples=60)
+HYPOTHESIS = examples(20)
 
 THIRD, HALF = Fraction(1, 3), Fraction(1, 2)
 

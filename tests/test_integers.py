@@ -3,9 +3,10 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from nightly import examples
 from simplexplore.geometry.integers import adjugate, dot, integer_row
 
 
@@ -32,7 +33,7 @@ def product(left, right):
     ]
 
 
-@settings(max_examples=300)
+@examples(80)
 @given(st.integers(0, 5).flatmap(lambda n: matrices(n, st.integers(-3, 3))))
 def test_adjugate_over_determinant_is_the_inverse(matrix):
     n = len(matrix)
@@ -48,7 +49,7 @@ def test_adjugate_over_determinant_is_the_inverse(matrix):
     assert product(adj, matrix) == scaled
 
 
-@settings(max_examples=50)
+@examples(30)
 @given(matrices(4, st.integers(-(10**30), 10**30)))
 def test_large_numbers_lose_no_digit(matrix):
     if determinant(matrix):
@@ -56,7 +57,7 @@ def test_large_numbers_lose_no_digit(matrix):
         assert product(matrix, adj) == [[det * (i == j) for j in range(4)] for i in range(4)]
 
 
-@settings(max_examples=100)
+@examples(40)
 @given(matrices(4, st.integers(-3, 3)), st.integers(0, 3), st.integers(-2, 2), st.integers(-2, 2))
 def test_dependent_rows_are_singular(matrix, k, p, q):
     others = [row for i, row in enumerate(matrix) if i != k]
@@ -71,7 +72,7 @@ def test_input_is_left_alone():
     assert matrix == [[0, 1], [1, 0]]
 
 
-@settings(max_examples=100)
+@examples(40)
 @given(st.lists(st.fractions(-5, 5, max_denominator=12), min_size=1, max_size=6))
 def test_integer_row_is_the_least_whole_multiple(row):
     whole = integer_row(row)

@@ -1,5 +1,6 @@
 """Kernels as machine code: the same bits, filed safely, compiled once."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -11,14 +12,17 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
+from nightly import nightly
 from simplexplore.exploration import compile as compiling
 from simplexplore.exploration.compile import Program
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.plan import prepare
 from simplexplore.exploration.seeding import streams
+from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.kernels import blocks, cache, native, pipeline, records
 from simplexplore.kernels.slots import FORMS, Slots
-from simplexplore.samplers import find_sampler
+from simplexplore.problem.problem import SCENARIOS
+from simplexplore.samplers import SAMPLERS, find_sampler
 
 
 def problem(rewards=None, **settings):
@@ -68,6 +72,23 @@ def test_blocks_refuse_what_compiled_code_would_misread():
 # ---------------------------------------------------------------- one compiler, the same bits
 
 
+@pytest.mark.parametrize("closed_form", [True, False])
+def test_everything_compiles_and_is_kept(closed_form):
+    # In one process, which shares what units have in common; later tests find it on disk.
+    files = {
+        find_sampler(name).in_scenario(scenario).file
+        for name, scenario in itertools.product(SAMPLERS, SCENARIOS)
+    }
+    for entry, file, rule, sticking, regretting in itertools.product(
+        compiling._ENTRIES, sorted(files), THRESHOLDS, (False, True), (False, True)
+    ):
+        program = Program(file, None, rule, closed_form, sticking, regretting)
+        program.compile(entry)
+        assert program.is_ready(entry)
+        for unit in program.units(entry):
+            assert unit._shelf.holds(unit.name)
+
+
 @pytest.mark.parametrize("rewards", [sx.Gaussian(1.0), sx.Bernoulli()], ids=lambda x: x.name)
 @pytest.mark.parametrize("sampler", ["top-two", "ctns", "cge"])
 def test_compiled_and_uncompiled_events_are_the_same(sampler, rewards, monkeypatch):
@@ -101,21 +122,31 @@ def test_numba_is_what_the_pipeline_expects():
     assert native._compiler() is pipeline.compiled
 
 
-def test_plain_numba_gives_the_same(tmp_path):
-    code = """
+@pytest.mark.parametrize("entry", ["level", pytest.param("step", marks=nightly)])
+def test_plain_numba_gives_the_same(entry, tmp_path):
+    code = f"""
         import sys
-        sys.modules["simplexplore.kernels.pipeline"] = {hidden}
+        HIDE
         import simplexplore as sx
-        problem = sx.Problem(3, {{"c": "a1 <= 0.5"}}, means=[0.9, 0.5, 0.1])
-        result = sx.simulate(problem, sampler="uniform", threshold="gk16", runs=5, workers=1)
-        print(result.stopping_times.tolist(), "simplexplore.kernels.plain" in sys.modules)
+        problem = sx.Problem(3, dict(c="a1 <= 0.5"), means=[0.9, 0.5, 0.1])
+        engine = (explorer := sx.Explorer(problem, "uniform", threshold="kk21"))._engine
+        engine._program.compile({entry!r})
+        if {entry!r} == "step":
+            engine._stopwatch.skip()
+        for step in range(40):
+            explorer.tell(explorer.ask(), step % 3 / 7)
+        edges = range(len(engine.evidence()[0]))
+        levels = [engine._natively("level", edge) for edge in edges] if {entry!r} == "level" else []
+        state = dict((name, array.tobytes().hex()) for name, array in engine.state().items())
+        print(levels, state, engine._blocks is not None)
+        print("simplexplore.kernels.plain" in sys.modules)
     """
-    hidden = code.format(hidden="None")
-    with_it = code.replace('sys.modules["simplexplore.kernels.pipeline"] = {hidden}', "").format()
-    plain, ours = run_python(hidden, SIMPLEXPLORE_CACHE=str(tmp_path)), run_python(with_it)
-    assert plain.endswith("True")
-    assert ours.endswith("False")
-    assert plain.rpartition(" ")[0] == ours.rpartition(" ")[0]
+    hidden = code.replace("HIDE", "sys.modules['simplexplore.kernels.pipeline'] = None")
+    plain = run_python(hidden, SIMPLEXPLORE_CACHE=str(tmp_path))
+    ours = run_python(code.replace("HIDE", ""))
+    assert plain.endswith("True\nTrue")
+    assert ours.endswith("True\nFalse")
+    assert plain.splitlines()[0] == ours.splitlines()[0]
 
 
 def test_live_studies_need_no_compiler():
@@ -247,8 +278,10 @@ def test_two_processes_compile_a_thing_once(tmp_path):
             time.sleep(0.1)
             return compiler(*arguments)
         native._compiler = lambda: counted
-        import simplexplore as sx
-        sx.simulate(sx.Problem(2, means=[1.0, 0.0]), sampler="uniform", runs=1, workers=1)
+        from simplexplore.exploration.compile import Program
+        from simplexplore.samplers import find_sampler
+        program = Program(find_sampler("uniform").file, None, "kk21", True, False)
+        program.compile("level")
         print(len(made))
     """
     crew = [
@@ -262,7 +295,7 @@ def test_two_processes_compile_a_thing_once(tmp_path):
     ]
     made = [int(one.communicate()[0]) for one in crew]
     assert [one.returncode for one in crew] == [0, 0]
-    assert sum(made) == len(list(folder.glob("*/*.code")))
+    assert sum(made) == len(list(folder.glob("*/*.code"))) > 3
 
 
 def test_the_folder_is_ours_alone(tmp_path, monkeypatch):
@@ -323,9 +356,12 @@ def test_a_folder_of_ones_choice_that_cannot_be_made(tmp_path, monkeypatch):
 def test_without_a_home_machine_code_lasts_as_long_as_the_process(tmp_path):
     (tmp_path / "file").write_text("")
     code = """
-        import simplexplore as sx
+        from simplexplore.exploration.compile import Program
         from simplexplore.kernels import cache
-        sx.simulate(sx.Problem(2, means=[1.0, 0.0]), sampler="uniform", runs=1, workers=1)
+        from simplexplore.samplers import find_sampler
+        program = Program(find_sampler("uniform").file, None, "kk21", True, False)
+        program.compile("level")
+        assert program.entry("level").address
         print(cache.cache_folder(), cache.lasts())
     """
     home = {"SIMPLEXPLORE_CACHE": "", "XDG_CACHE_HOME": str(tmp_path / "file")}

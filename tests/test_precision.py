@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import precise
+from nightly import crossed
 from simplexplore.bound.bound import lower_bound
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import SCENARIOS, Problem
@@ -39,10 +40,10 @@ def check(problem, means, narrow=1e-8):
 SCALES = [10.0**-k for k in (1, 3, 5, 7, 9, 12)]
 
 
-@pytest.mark.parametrize("rows", ROWS, ids=str)
-@pytest.mark.parametrize("q", SCALES)
 @pytest.mark.parametrize(
-    "family", [Bernoulli(), Poisson(), Bounded(-3.0, 5.0)], ids=lambda f: f.name
+    ("family", "q", "rows"),
+    crossed([Bernoulli(), Poisson(), Bounded(-3.0, 5.0)], SCALES, ROWS, every=3),
+    ids=str,
 )
 def test_rare_outcomes(family, q, rows):
     means = family.from_unit(q * RATIOS)
@@ -52,40 +53,41 @@ def test_rare_outcomes(family, q, rows):
         check(Problem(4, rows, family), means, narrow)
 
 
-@pytest.mark.parametrize("rows", ROWS, ids=str)
-@pytest.mark.parametrize("q", SCALES)
-@pytest.mark.parametrize("family", [Bernoulli(), Bounded(0.0, 4.0)], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    ("family", "q", "rows"),
+    crossed([Bernoulli(), Bounded(0.0, 4.0)], SCALES, ROWS, every=3),
+    ids=str,
+)
 def test_outcomes_that_are_almost_certain(family, q, rows):
     means = family.from_unit(1 - q * RATIOS)
     check(Problem(4, rows, family), means, narrow=1e-8 + 8e-15 / q)
 
 
-@pytest.mark.parametrize(
-    ("family", "means"),
-    [
-        (Poisson(), [1, 5e-13, 3.3e-13, 0.5]),
-        (Poisson(), [1e12 + 4, 1e12 + 3, 1e12 + 2, 1e12 + 1]),
-        (Poisson(), [1e-6, 1e3, 1.0, 30.0]),
-        (Poisson(domain=(0.0, 10.0)), [1, 5e-7, 3.3e-7, 0.5]),
-        (Bernoulli(), [0.5, 1e-12, 2e-12, 1 - 1e-12]),
-        (Bernoulli(), [0.5, 0.5 - 1e-8, 0.5 - 2e-8, 0.4]),
-        (Bernoulli(domain=(0.01, 0.6)), [0.5, 0.4, 0.02, 0.01]),
-        (Gaussian(1.0), [1e12 + 4, 1e12 + 3, 1e12 + 2, 1e12 + 1]),
-        (Gaussian(1e-6), [0.4, 0.3, 0.2, 0.1]),
-        (Gaussian(1e6), [0.4, 0.3, 0.2, 0.1]),
-        (Gaussian((1e-6, 1.0, 1e6, 1e3)), [0.4, 0.3, 0.2, 0.1]),
-        (Gaussian(1.0, domain=(0.0, 0.35)), [0.35, 0.3, 0.2, 0.1]),
-    ],
-    ids=str,
+SIZES = (
+    (Poisson(), [1, 5e-13, 3.3e-13, 0.5]),
+    (Poisson(), [1e12 + 4, 1e12 + 3, 1e12 + 2, 1e12 + 1]),
+    (Poisson(), [1e-6, 1e3, 1.0, 30.0]),
+    (Poisson(domain=(0.0, 10.0)), [1, 5e-7, 3.3e-7, 0.5]),
+    (Bernoulli(), [0.5, 1e-12, 2e-12, 1 - 1e-12]),
+    (Bernoulli(), [0.5, 0.5 - 1e-8, 0.5 - 2e-8, 0.4]),
+    (Bernoulli(domain=(0.01, 0.6)), [0.5, 0.4, 0.02, 0.01]),
+    (Gaussian(1.0), [1e12 + 4, 1e12 + 3, 1e12 + 2, 1e12 + 1]),
+    (Gaussian(1e-6), [0.4, 0.3, 0.2, 0.1]),
+    (Gaussian(1e6), [0.4, 0.3, 0.2, 0.1]),
+    (Gaussian((1e-6, 1.0, 1e6, 1e3)), [0.4, 0.3, 0.2, 0.1]),
+    (Gaussian(1.0, domain=(0.0, 0.35)), [0.35, 0.3, 0.2, 0.1]),
 )
-@pytest.mark.parametrize("rows", ROWS, ids=str)
-def test_numbers_of_very_different_sizes(family, means, rows):
+
+
+@pytest.mark.parametrize(("given", "rows"), crossed(SIZES, ROWS), ids=str)
+def test_numbers_of_very_different_sizes(given, rows):
+    family, means = given
     check(Problem(4, rows, family), np.array(means), narrow=1e-2)
 
 
 def test_ordinary_rates_are_never_refused():
     rng = np.random.default_rng(5)
-    for _ in range(30):
+    for _ in range(15):
         size = int(rng.integers(2, 9))
         bound = lower_bound(Problem(size, (), Bernoulli()), 10.0 ** rng.uniform(-4, 0, size))
         assert max(found.relative_gap for found in bound.scenarios.values()) <= 1e-8

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contract import PROBLEM_FILE
+from nightly import examples
 from permissions import open_folder, ordinary_user
 from simplexplore.errors import ConstraintError, MeansError, ProblemError, SettingError
 from simplexplore.problem.constraint import Constraint
@@ -256,7 +257,7 @@ def problems(draw: st.DrawFn) -> Problem:
     )
 
 
-@settings(max_examples=200)
+@examples(60)
 @given(problems())
 def test_what_is_written_is_read_back(problem: Problem) -> None:
     text = problem.to_text()
@@ -266,7 +267,7 @@ def test_what_is_written_is_read_back(problem: Problem) -> None:
     assert again.to_text() == text
 
 
-@settings(max_examples=100)
+@examples(40)
 @given(problems())
 def test_the_matrix_form_reads_the_same_numbers(problem: Problem) -> None:
     head = problem.replace(constraints=[]).to_text()
@@ -293,7 +294,7 @@ rewards_keys = ["family", "sigma", "sigma_guess", "equal_sigma", "low", "high", 
 constraint_keys = ["matrix", "upper", "lower", "equal", "names", "x", "delta"]
 
 
-@settings(max_examples=500)
+@examples(120)
 @given(st.data())
 def test_any_values_are_read_or_refused_in_words(data: st.DataObject) -> None:
     lines = ['arms = ["a", "b"]']

@@ -19,7 +19,7 @@ def study(url):
 
 
 def test_32_processes(study, url, tmp_path):
-    crew = workers.Crew(url, "mix", 32, 3, 3.0, tmp_path)
+    crew = workers.Crew(url, "mix", 32, 3, 2.0, tmp_path)
     times = crew.wait()
     assert len(times) == 32  # none failed: nobody saw a locked database
     told = workers.acknowledged(crew.logs)
@@ -33,7 +33,7 @@ def test_32_processes(study, url, tmp_path):
 def test_killed_workers(study, url, tmp_path):
     dice = random.Random(5)
     told = []
-    for turn in range(3):
+    for turn in range(2):
         folder = tmp_path / str(turn)
         folder.mkdir()
         crew = workers.Crew(url, "mix", 5, 2, 60.0, folder)
@@ -44,7 +44,7 @@ def test_killed_workers(study, url, tmp_path):
             os.kill(pid, signal.SIGKILL)
         assert crew.wait() == []
         told += workers.acknowledged(crew.logs)
-    assert len(told) >= 3 * 5 * 2
+    assert len(told) >= 2 * 5 * 2
     assert workers.is_sound(Study.open(url, "mix"), told)
     status = study.status()
     assert status["rewards"] >= len(told)

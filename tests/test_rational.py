@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from nightly import examples
 from simplexplore.problem.rational import rational
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -56,14 +57,14 @@ def test_reads_what_was_meant(x: float | int | str | Fraction, expected: Fractio
     assert result == expected
 
 
-@settings(max_examples=500)
+@examples(150)
 @given(finite)
 def test_every_float_rounds_back(x: float) -> None:
     assert float(rational(x)) == x
     assert rational(-x) == -rational(x)
 
 
-@settings(max_examples=500)
+@examples(150)
 @given(st.integers(-(10**6), 10**6), st.integers(1, 999), st.integers(-3, 3))
 def test_small_fractions_survive_their_float(p: int, q: int, shift: int) -> None:
     x = Fraction(p, q) * Fraction(10) ** shift
@@ -71,7 +72,7 @@ def test_small_fractions_survive_their_float(p: int, q: int, shift: int) -> None
         assert rational(float(x)) == x
 
 
-@settings(max_examples=500)
+@examples(150)
 @given(st.integers(-(10**9), 10**9), st.integers(0, 9))
 def test_decimals_of_nine_digits_survive_their_float(n: int, places: int) -> None:
     # Two different fractions p/q and n/10**9 are at least 1 / (q 10**9) apart, which is

@@ -6,19 +6,9 @@ import numpy as np
 import pytest
 
 from instances import TRUTH
-from reference import (
-    Rewards,
-    active_sides,
-    best_arm_time,
-    conic_time,
-    edge_directions,
-    gaussian_lower_time,
-    information_across,
-    sides,
-    smallest_conflict,
-    time_between,
-    vertices,
-)
+from reference import Rewards, information_across
+from reference_polytope import active_sides, edge_directions, sides, smallest_conflict, vertices
+from reference_times import best_arm_time, conic_time, gaussian_lower_time, time_between
 
 
 class Instance:

@@ -43,7 +43,7 @@ def test_it_stops_when_the_bound_is_small_or_the_best_is_known(problem, regret):
 
 def test_a_larger_regret_takes_fewer_samples():
     means = [
-        sx.simulate(MIX, runs=30, stop_when={"regret": regret}).stopping_times.mean()
+        sx.simulate(MIX, runs=20, stop_when={"regret": regret}).stopping_times.mean()
         for regret in (0.4, 0.2, 0.1)
     ]
     assert means[0] < 0.8 * means[1]
@@ -78,9 +78,9 @@ def test_run_0_is_that_of_an_explorer():
 def test_answers_within_the_regret_are_right():
     # a1 and a2 are 0.02 apart: either of them is right, and a3 is not.
     problem = Problem(3, means=[1.0, 0.98, 0.0], stop_when={"regret": 0.1}, delta=0.2)
-    results = sx.simulate(problem, runs=200)
-    # More than 80 wrong of 200 has a probability below 1e-9 if each is below 0.2.
-    assert results.correct.sum() > 120
+    results = sx.simulate(problem, runs=80)
+    # More than 35 wrong of 80 has a probability below 1e-6 if each is below 0.2.
+    assert (~results.correct).sum() <= 35
     assert results.stopping_times.max() < 100_000
     table = engine_for(problem, "top-two", threshold="tilt").table
     assert table.explore()
@@ -93,9 +93,9 @@ def test_the_regret_asked_for_is_kept():
     problem = Problem(
         4, ["a1 + a2 <= 0.6"], means=[0.3, 0.25, 0.2, 0.0], stop_when={"regret": 0.1}, delta=0.3
     )
-    results = sx.simulate(problem, runs=300, seed=5)
-    # 300 runs wrong with probability 0.3 each: more than 135 of them with probability below 1e-7.
-    assert (~results.correct).sum() <= 135
+    results = sx.simulate(problem, runs=100, seed=5)
+    # 100 runs wrong with probability 0.3 each: more than 53 of them with probability below 1e-6.
+    assert (~results.correct).sum() <= 53
 
 
 def test_ties_end():

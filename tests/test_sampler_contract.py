@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import simplexplore as sx
 from engines import engine_for, follow, natively, uncompiled
 from instances import drawn
+from nightly import examples
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.exploration.excess import excess_bound
 from simplexplore.exploration.seeding import streams
@@ -29,7 +30,7 @@ OWN = [str(HERE.parent / "examples" / "weakest_edge.py"), str(HERE / "data" / "i
 STEPS = 100
 
 # Without shrinking: a step of a problem that fails may take long.
-contract = settings(max_examples=8, phases=[Phase.generate])
+contract = settings(examples(4), phases=[Phase.generate])
 
 
 def samplers(*but):

@@ -9,6 +9,7 @@ import pytest
 import simplexplore as sx
 from engines import engine_for, follow
 from instances import AWKWARD, awkward, drawn, paper
+from nightly import crossed
 from simplexplore.bound.bound import lower_bound
 from simplexplore.errors import MeansError, ProblemError, SettingError
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
@@ -18,8 +19,7 @@ from simplexplore.samplers import SAMPLERS, find_sampler
 from simplexplore.simulation import simulate as runner
 
 
-@pytest.mark.parametrize("seed", AWKWARD)
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize(("seed", "scenario"), crossed(AWKWARD, SCENARIOS))
 def test_optimal_allocations_are_optimal(seed, scenario):
     """After 300 steps the allocation is within its certificate of the best one."""
     problem = awkward(seed, scenario)
@@ -37,8 +37,7 @@ def test_optimal_allocations_are_optimal(seed, scenario):
     assert times.max() <= best.characteristic_time * (1 + max(1e-3, 1 / math.sqrt(300)) + 1e-6)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(("sampler", "scenario"), crossed(SAMPLERS, SCENARIOS))
 def test_results_do_not_depend_on_workers_or_blocks(sampler, scenario, monkeypatch):
     problem = paper("exp2", scenario)
 

@@ -5,6 +5,7 @@ import pytest
 
 from engines import engine_for, natively
 from instances import TRUTH, drawn
+from nightly import crossed
 from simplexplore.exploration.arrays import scenario_of_rule
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.records import VERTEX
@@ -80,16 +81,23 @@ def together(problem, sampler, tracking=None, seed=0, delta=1e-9):
 CASES = [gaussian, hetero, bernoulli, poisson, bounded]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("problem", CASES, ids=lambda case: case.__name__)
+def name_of(value):
+    return getattr(value, "__name__", str(value))
+
+
+@pytest.mark.parametrize(
+    ("problem", "sampler", "scenario"), crossed(CASES, SAMPLERS, SCENARIOS), ids=name_of
+)
 def test_same_trajectory(problem, sampler, scenario):
     arms = together(problem(scenario), sampler)
     assert len(arms) == STEPS
 
 
-@pytest.mark.parametrize("tracking", ["cumulative", "averaged", "direct", "sampled"])
-@pytest.mark.parametrize("problem", [hetero, bernoulli], ids=lambda case: case.__name__)
+@pytest.mark.parametrize(
+    ("problem", "tracking"),
+    crossed([hetero, bernoulli], ["cumulative", "averaged", "direct", "sampled"]),
+    ids=name_of,
+)
 def test_same_trajectory_with_other_trackings(problem, tracking):
     together(problem("anytime"), "ctns", tracking, seed=3)
     together(problem("end-of-time"), "oracle", tracking, seed=4)
@@ -109,7 +117,7 @@ def test_same_trajectory_with_costs_and_roots(sampler, scenario):
     together(bernoulli(scenario).replace(costs=COSTS), sampler, seed=6)
 
 
-@pytest.mark.parametrize("problem", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("problem", CASES, ids=name_of)
 def test_same_stop(problem):
     # Means farther apart, so that runs stop in time.
     easy = problem("end-of-time")

@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
-import reference
+import reference_polytope
 from instances import TRUTH
+from nightly import examples
 from simplexplore.errors import InfeasibleError, TooLargeError
 from simplexplore.exploration import vertex_table
 from simplexplore.exploration.engine import Engine
@@ -18,7 +19,7 @@ from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.problem import Problem
 from strategies import systems
 
-HYPOTHESIS = settings(max_examples=40)
+HYPOTHESIS = examples(15)
 
 
 def polytope_of(name):
@@ -79,7 +80,7 @@ def test_vertices_and_edges_are_all_there(system):
         return
     table = full_table(polytope, np.zeros(system.size))
     all_sides = system.sides()
-    exact = reference.vertices(all_sides, system.size)
+    exact = reference_polytope.vertices(all_sides, system.size)
     found = {
         tuple(vertex.shares.get(a, Fraction(0)) for a in range(system.size))
         for vertex in table.vertices
@@ -89,17 +90,17 @@ def test_vertices_and_edges_are_all_there(system):
     for number, vertex in enumerate(table.vertices):
         point = tuple(vertex.shares.get(a, Fraction(0)) for a in range(system.size))
         count = arrays.first_edge[number + 1] - arrays.first_edge[number]
-        assert count == len(reference.edge_directions(all_sides, point))
+        assert count == len(reference_polytope.edge_directions(all_sides, point))
 
 
 def needed_union(system):
     """Supports of edges, and M of the union: those, or vertices less one; by enumeration."""
     all_sides = system.sides()
-    points = reference.vertices(all_sides, system.size)
+    points = reference_polytope.vertices(all_sides, system.size)
     supports = {
         frozenset(a for a, x in enumerate(direction) if x)
         for point in points
-        for direction in reference.edge_directions(all_sides, point)
+        for direction in reference_polytope.edge_directions(all_sides, point)
     }
     return supports, min(len(supports), len(points) - 1)
 

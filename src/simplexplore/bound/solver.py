@@ -33,8 +33,9 @@ MAX_ROUNDS = 50
 # More rows than this are looked at in rounds if all of them name all arms.
 FEW_ROWS = 20
 
-# Steps without progress after which rounding has the last word.
+# Steps, and certificates of weighings, without progress after which rounding has the last word.
 PATIENCE = 6
+STALLED = 40
 
 # How far, as a factor, the gap may run ahead of the other optimality conditions.
 AHEAD = 100.0
@@ -203,14 +204,17 @@ def _solve_by_weights(newton: Newton) -> Point:
     unit = 1.0 / time(information, program, w)
     y = np.full(len(program.edges), 1.0 / len(program.edges))
     best: tuple[float, Point] = (np.inf, newton.cold_start(w, 1.0)[0])
+    stalled = 0
     for step in range(MAX_WEIGHINGS):
         state = newton.at(w, unit)
         if step % CHECKED_EVERY == 0:
             t = float(state.time.max())
             # On the simplex the certificate needs no prices: arms share one.
             point = replace(best[1], w=w, t=t, s=t - state.time, y=y, unit=unit)
-            best = min(best, (certified_gap(information, program, point), point), key=_gap)
-            if best[0] <= GOOD_GAP:
+            gap = certified_gap(information, program, point)
+            stalled = 0 if gap < 0.95 * best[0] else stalled + 1
+            best = min(best, (gap, point), key=_gap)
+            if best[0] <= GOOD_GAP or stalled > STALLED:
                 break
         y = y * state.time
         y = np.maximum(y / y.sum(), 1e-300)

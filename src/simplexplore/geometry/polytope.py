@@ -87,6 +87,7 @@ class Polytope:
             raise _conflict(problem, table)
         self._effort = Effort()
         self._latest: tuple[object, Edges | None] = (None, None)
+        self._fair: Array | None = None
         self._forget_constant_variables()
         self.dimension = len(self.form.columns) - len(self.form.rows)
 
@@ -344,6 +345,11 @@ class Polytope:
         whichever is less. All get the same part of their claims, as large as can be: no less
         than one part in as many as there are arms (docs/theory/tracking.md).
         """
+        if self._fair is None:
+            self._fair = self._fair_policy()
+        return self._fair.copy()
+
+    def _fair_policy(self) -> Array:
         arms = self.form.columns[self.form.columns < self.size]
         most = self.deepest_policy(slacks=False)
         if not len(arms):

@@ -237,7 +237,8 @@ class StandardForm:
 
     def _tight(self, arm: int, share: Fraction) -> list[int]:
         """Slacks of the limits that are tight where an arm has this share."""
-        return [self.size + i for i in self._tight_at.get(arm, {}).get(share, ())]
+        ends = self._tight_at.get(arm)
+        return [self.size + i for i in ends.get(share, ())] if ends else []
 
     def split(self, basis: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
         """Basic arms, rows that are tight through the basis, rows with a basic slack."""
@@ -536,14 +537,16 @@ class StandardForm:
         reduced -= cost[[self.size + i for i in local.loose]] @ local.body_loose
         reduced *= local.away
         size = np.abs(cost).max() or 1.0
-        for n in np.flatnonzero(reduced > -DOUBT * size * local.magnitude):
+        doubtful = np.flatnonzero(reduced > -DOUBT * size * local.magnitude)
+        if not doubtful.size:
+            return True
+        rows, prices = local.exact_prices(cost)
+        for n in doubtful:
             column = int(local.nonbasic[n])
-            exact = rational(float(cost[column]))
-            for a, x in local.exact_arms(column).items():
-                exact -= rational(float(cost[a])) * x
-            for i in local.loose:
-                if cost[self.size + i]:
-                    exact -= rational(float(cost[self.size + i])) * local.exact_loose(i, column)
+            exact = rational(float(cost[column])) if cost[column] else Fraction(0)
+            for i, price in zip(rows, prices, strict=True):
+                if entry := self.entry(i, column):
+                    exact -= price * entry
             if exact * int(local.away[n]) > 0:
                 return False
         return True
@@ -568,6 +571,16 @@ class ExactInverse:
             arm: Fraction(dot(row, whole), below)
             for arm, row in zip(self.arms, self.adjugate, strict=True)
         }
+
+    def prices(self, cost: Sequence[Fraction]) -> list[Fraction]:
+        """The solution of y (tight rows) = cost, by tight row."""
+        common = math.lcm(*(x.denominator for x in cost))
+        whole = [x.numerator * (common // x.denominator) for x in cost]
+        below = common * self.determinant
+        columns = zip(*self.adjugate, strict=True)
+        return [
+            Fraction(dot(c, whole) * x, below) for c, x in zip(columns, self.scales, strict=True)
+        ]
 
 
 class LocalTableau:
@@ -622,6 +635,18 @@ class LocalTableau:
             right = [self.form.entry(i, column) for i in self.tight]
             self._exact[column] = self._inverse.times(right)
         return self._exact[column]
+
+    def exact_prices(self, cost: Array) -> tuple[list[int], list[Fraction]]:
+        """Rows with a price at a cost: it less their priced entries is what a column adds."""
+        size = self.form.size
+        prices = {i: rational(float(cost[size + i])) for i in self.loose if cost[size + i]}
+        own = []
+        for a in self.arms:
+            slacks = (price * self.form.entry(i, a) for i, price in prices.items())
+            own.append(rational(float(cost[a])) - sum(slacks, Fraction(0)))
+        prices.update(zip(self.tight, self._inverse.prices(own), strict=True))
+        prices = {i: price for i, price in prices.items() if price}
+        return list(prices), list(prices.values())
 
     def exact_loose(self, i: int, column: int) -> Fraction:
         """Tableau entry of the basic slack of row i in one column."""
