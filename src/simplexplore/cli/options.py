@@ -27,6 +27,17 @@ Delta = Annotated[
 Workers = Annotated[
     int | None, typer.Option(metavar="W", show_default="all cores", help="Runs at a time.")
 ]
+Device = Annotated[
+    str, typer.Option(metavar="cpu|gpu", help="Where to make the runs; gpu is this machine's.")
+]
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        show_default=False,
+        help="Make the runs on a Dask cluster: its scheduler, such as tcp://host:8786.",
+    ),
+]
 StoreUrl = Annotated[
     str,
     typer.Option(

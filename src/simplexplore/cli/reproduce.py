@@ -9,7 +9,7 @@ import typer
 
 from simplexplore.errors import SettingError
 
-from .options import AsJson, Workers
+from .options import AsJson, ClusterAddress, Device, Workers
 from .terminal import progress
 
 
@@ -24,6 +24,8 @@ def reproduce(
         typer.Option(metavar="N", show_default="as in the paper", help="Runs of each sampler."),
     ] = None,
     workers: Workers = None,
+    device: Device = "cpu",
+    cluster: ClusterAddress = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for the report and all numbers.")
     ] = Path("reproduction-output"),
@@ -32,6 +34,7 @@ def reproduce(
     """Reproduce figures and tables of the paper; what is finished in DIR is not run again."""
     from simplexplore.reproduction import PARTS, find_parts
     from simplexplore.reproduction import reproduce as run
+    from simplexplore.simulation.cluster import executor_at
 
     if list_parts:
         rows = [(part.name, part.source, part.title) for part in PARTS.values()]
@@ -50,8 +53,16 @@ def reproduce(
         raise SettingError(f"cannot reproduce into {str(out)!r}: it is a file, not a folder.")
     began = time.monotonic()
     try:
-        with _Bars() as bars:
-            report = run(parts, out, runs=runs, workers=workers, progress=bars.show)
+        with executor_at(cluster) as executor, _Bars() as bars:
+            report = run(
+                parts,
+                out,
+                runs=runs,
+                workers=workers,
+                device=device,
+                executor=executor,
+                progress=bars.show,
+            )
     except KeyboardInterrupt:
         typer.echo(
             f"Interrupted. What is finished stays in {out}; the same command goes on from there.",

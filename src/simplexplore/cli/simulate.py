@@ -12,7 +12,9 @@ from simplexplore.report.json_text import to_json
 from .options import (
     AsJson,
     Budget,
+    ClusterAddress,
     Delta,
+    Device,
     Epsilon,
     Means,
     Plot,
@@ -25,6 +27,8 @@ from .options import (
 from .terminal import console, progress
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from simplexplore.exploration.plan import Plan
     from simplexplore.problem.problem import Problem
     from simplexplore.simulation.results import Results
@@ -113,6 +117,8 @@ def simulate(
     tracking: Tracking = None,
     noise: Noise = None,
     workers: Workers = None,
+    device: Device = "cpu",
+    cluster: ClusterAddress = None,
     max_steps: MaxSteps = None,
     out: Folder = None,
     plot: Plot = None,
@@ -123,6 +129,7 @@ def simulate(
     from simplexplore.problem.problem import Problem
     from simplexplore.report.page import check_plot_path
     from simplexplore.samplers import find_sampler
+    from simplexplore.simulation.cluster import executor_at
     from simplexplore.simulation.results_files import ResultsFolder
     from simplexplore.simulation.trace import check_threshold, check_trace_path, write_trace
 
@@ -144,23 +151,26 @@ def simulate(
     problem = with_goal(problem, stop_regret, budget)
     jobs = [(name, place) for place in _scenarios(scenario, problem) for name in names]
     earlier: list[Results] = []
-    for samples in (*_smaller_budgets(problem, plot), problem.budget):
-        if samples is not None:
-            problem = problem.replace(stop_when={"budget": samples})
-        results = simulate_all(
-            problem,
-            jobs,
-            runs=runs,
-            means=given,
-            delta=delta,
-            seed=seed,
-            threshold=threshold,
-            tracking=tracking,
-            noise=drawn,
-            workers=workers,
-            max_steps=max_steps,
-        )
-        earlier += results
+    with executor_at(cluster) as executor:
+        for samples in (*_smaller_budgets(problem, plot), problem.budget):
+            if samples is not None:
+                problem = problem.replace(stop_when={"budget": samples})
+            results = simulate_all(
+                problem,
+                jobs,
+                runs=runs,
+                means=given,
+                delta=delta,
+                seed=seed,
+                threshold=threshold,
+                tracking=tracking,
+                noise=drawn,
+                workers=workers,
+                max_steps=max_steps,
+                device=device,
+                executor=executor,
+            )
+            earlier += results
     shown = earlier if plot is not None else results
     if trace is not None:
         write_trace(results, trace)
@@ -248,6 +258,8 @@ def simulate_all(
     seed: int = 0,
     workers: int | None = None,
     max_steps: int | None = None,
+    device: str = "cpu",
+    executor: "Executor | None" = None,
 ) -> "list[Results]":
     """Simulate samplers one after the other; Ctrl-C keeps the runs that are finished."""
     from simplexplore.exploration.plan import prepare_simulation
@@ -286,6 +298,8 @@ def simulate_all(
                     workers=workers,
                     max_steps=max_steps,
                     progress=show,
+                    device=device,
+                    executor=executor,
                 )
             except KeyboardInterrupt:
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ def reproduce(
     *,
     runs: int | None = None,
     workers: int | None = None,
+    device: str = "cpu",
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Compute parts, or find them computed, and write the report.
@@ -48,14 +51,17 @@ def reproduce(
         Runs of each sampler; default: as in the paper.
     workers : int, optional
         Threads or processes; default: all cores. Results do not depend on it.
+    device, executor
+        Where simulated runs are made, see `simulate`.
     """
     cells = Cells(folder)
     count = workers or os.cpu_count() or 1
+    place: dict[str, Any] = {"workers": count, "device": device, "executor": executor}
     tell = progress or (lambda *_: None)
     wanted = [part for part in PARTS.values() if part in parts or _is_finished(part, cells, runs)]
     chapters = []
     for part in wanted:
-        results = [_simulated(cells, part, job, runs, count, tell) for job in part.jobs]
+        results = [_simulated(cells, part, job, runs, place, tell) for job in part.jobs]
         numbers: dict[str, Any] = {}
         if part.compute is not None:
             tell(part.name, 0, 0)
@@ -84,7 +90,7 @@ def _bound(name: str) -> Bound:
 
 
 def _simulated(
-    cells: Cells, part: Part, job: Job, runs: int | None, workers: int, tell: Progress
+    cells: Cells, part: Part, job: Job, runs: int | None, place: dict[str, Any], tell: Progress
 ) -> Results:
     label = f"{part.name}, {job.sampler}, {job.scenario}"
 
@@ -103,7 +109,7 @@ def _simulated(
             runs=job.runs(runs),
             seed=SEED,
             noise=found.noise,
-            workers=workers,
+            **place,
             progress=lambda done, total: tell(label, done, total),
         )
 

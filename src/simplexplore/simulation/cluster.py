@@ -41,3 +41,13 @@ def cluster(address: str) -> Iterator[Executor]:
         ) from None
     with client:
         yield client.get_executor(pure=False, retries=RETRIES)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def executor_at(address: str | None) -> Iterator[Executor | None]:
+    """The executor of a cluster; None where none is named."""
+    if address is None:
+        yield None
+    else:
+        with cluster(address) as executor:
+            yield executor
