@@ -105,7 +105,7 @@ def test_results_are_in_money_and_in_samples(tmp_path):
     assert "costs 1 to 4, " in text
     least = f"{results[0].lower_bound:,.0f}"
     assert f"Cost until stopping, end-of-time (lower bound: {least})" in text
-    assert "\nSamples until stopping, end-of-time " in text
+    assert "\nSamples until stopping, end-of-time\n" in text
     for result in results:
         assert f"{np.median(result.costs):,.0f}" in text
         assert f"{np.median(result.stopping_times):,.0f}" in text

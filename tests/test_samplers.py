@@ -16,7 +16,7 @@ from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.report.results_text import circumstances
 from simplexplore.samplers import SAMPLERS, find_sampler
-from simplexplore.simulation import simulate as runner
+from simplexplore.simulation import backends as runner
 
 
 @pytest.mark.parametrize(("seed", "scenario"), crossed(AWKWARD, SCENARIOS))

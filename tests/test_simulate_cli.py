@@ -15,6 +15,7 @@ import simplexplore as sx
 from commands import run
 from simplexplore.cli import demo
 from simplexplore.exploration.compile import explained
+from simplexplore.simulation import backends
 from simplexplore.simulation import simulate as runner
 from simulated import RESULT_KEYS
 
@@ -324,7 +325,7 @@ def test_bad_options(args, message, monkeypatch):
     def never(*_):
         raise AssertionError("worked although something was wrong")
 
-    monkeypatch.setattr(runner, "Engine", never)
+    monkeypatch.setattr(backends, "Engine", never)
     assert message in refuse(STAR, *args)
 
 
@@ -332,7 +333,7 @@ def test_several_samplers_with_a_bad_option_compile_nothing(monkeypatch):
     def never(*_):
         raise AssertionError("compiled although something was wrong")
 
-    monkeypatch.setattr(runner, "Engine", never)
+    monkeypatch.setattr(backends, "Engine", never)
     for bad in (["--runs", 0], ["--workers", 0], ["--seed", -1], ["--tracking", "blind"]):
         refuse(STAR, "--sampler", "ctns,cge", *bad)
 

@@ -24,6 +24,7 @@ from simplexplore.study.pulls import (
     named,
     place_in_words,
 )
+from simplexplore.tabular import Rows, Tabular
 
 from .transport import Transport
 
@@ -110,7 +111,7 @@ class Service(Transport):
         return study
 
 
-class RemoteStudy:
+class RemoteStudy(Tabular):
     """A study of a service, with the methods of `Study`."""
 
     def __init__(self, service: Service, name: str) -> None:
@@ -118,6 +119,10 @@ class RemoteStudy:
         self.name = name
         self._path = f"/studies/{quote(name, safe='')}"
         self._about: About | None = None
+
+    def rows(self) -> Rows:
+        """One row per arm, as `status` has them."""
+        return [dict(arm) for arm in self.status()["arms"]]
 
     def __repr__(self) -> str:
         return f"RemoteStudy({self.name!r} at {self.service.url})"

@@ -82,6 +82,7 @@ def prepare(
     problem = _changed(
         problem, delta=delta, epsilon=epsilon, stop_when=stop_when, scenario=scenario
     )
+    _check_supported(problem)
     return Plan(
         problem=problem,
         sampler=find_sampler(sampler),
@@ -113,6 +114,7 @@ def prepare_simulation(
     """
     chosen, rule = find_sampler(sampler), find_threshold(threshold)
     problem = _changed(problem, epsilon=epsilon, stop_when=stop_when, scenario=scenario)
+    _check_supported(problem)
     bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
     if bound.ties and not (problem.epsilon or problem.stop_when or may_tie):
         raise SettingError(_tied(bound))
