@@ -92,10 +92,12 @@ class Packed:
             made[first : first + array.size] = array.reshape(-1).view(np.int64)
         return made
 
-    def write_back(self, words: Words) -> None:
-        """Copy what a GPU left in the words into the records' arrays."""
+    def write_back(self, words: Any, *arrays: npt.NDArray[Any]) -> None:
+        """Copy what a GPU left in its words into arrays of the records."""
         for first, (_, array) in zip(self._first, self._places, strict=True):
-            array[...] = words[first : first + array.size].view(array.dtype).reshape(array.shape)
+            if any(array is one for one in arrays):
+                found = words[first : first + array.size].copy_to_host()
+                array[...] = found.view(array.dtype).reshape(array.shape)
 
 
 def size_of(run: Run, memory: Memory) -> int:
@@ -151,7 +153,7 @@ class DeviceProgram:
             *(places[0], places[1], places[2], *own.blocks, places[3]),
         )
         stream.sync()
-        work.write_back(held[3].copy_to_host())
+        work.write_back(held[3], job.pulls, job.vertices, job.counts)
 
 
 def assembly(
