@@ -367,6 +367,8 @@ def list_studies(
     found = Study.list(store, archived=archived)
     if as_json:
         typer.echo(to_json({"studies": found}))
+    elif not found and not archived and (hidden := len(Study.list(store, archived=True))):
+        typer.echo(f"All studies here, {hidden}, are archived: --archived lists them.")
     else:
         print_studies(found, console())
 
