@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -517,6 +518,51 @@ def test_an_experiment_on_a_phone(page, served, store):
     expect(page.get_by_role("button", name="spring")).to_be_visible()
     assert study.state == "archived"
     assert study.verify()
+
+
+CHANNELS = """\
+arms = ["search", "social", "mail", "video", "radio", "print"]
+delta = 0.1
+
+[rewards]
+family = "bernoulli"
+
+[groups]
+paid = ["search", "social", "video"]
+
+[constraints]
+budget = "paid <= 0.7"
+caps = "each <= 0.5"
+"""
+CLICKS = {"search": 0.9, "social": 0.6, "mail": 0.7, "video": 0.2, "radio": 0.15, "print": 0.1}
+
+
+def test_a_manager_with_six_channels_and_two_workers(page, served, store):
+    """From the form to the answer: nobody wrote a programme but the two workers' owners."""
+    page.goto(f"{served}/new")
+    page.get_by_label("Problem file").fill(CHANNELS)
+    page.get_by_label("Name of the study").fill("channels")
+    page.get_by_role("button", name="Start the study").click()
+    expect(page.get_by_role("heading", name="channels")).to_be_visible()
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        with sx.connect(served) as service:
+            study = service.open("channels")
+            while not study.stopped:
+                try:
+                    pulls = study.ask(20)
+                except sx.StoppedError:  # the other worker had the last word
+                    return
+                study.tell_many([(x, float(rng.random() < CLICKS[x.arm])) for x in pulls])
+
+    with ThreadPoolExecutor(2) as workers:
+        list(workers.map(work, (1, 2)))
+    answer = Study.open(store, "channels").answer
+    assert answer["mix"] == pytest.approx({"search": 0.5, "mail": 0.5})
+    expect(page.get_by_text("0.5 search, 0.5 mail").first).to_be_visible()
+    expect(page.get_by_text("Decided").first).to_be_visible()
+    check_access(page)
 
 
 def test_a_file_of_rewards(page, served, store):

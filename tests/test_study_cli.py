@@ -13,6 +13,7 @@ import simplexplore as sx
 from simplexplore.cli import app as cli
 
 MEAL = str(Path(__file__).parent.parent / "examples" / "meal.toml")
+STRICT_TRIAL = str(Path(__file__).parent.parent / "examples" / "strict_trial.toml")
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +64,32 @@ def test_from_problem_to_answer():
     assert "0.308 pizza, 0.41 salmon, 0.282 lentils" in message
     assert "goes on with delta 1e-06" in run("extend", "meal", "--delta", "1e-6").stdout
     assert len(run("ask", "meal").stdout.splitlines()) == 1
+
+
+def test_a_clinician_with_late_results():
+    """Patients come in threes, results weeks later and out of order: no limit is ever exceeded."""
+    run("create", STRICT_TRIAL, "--expire-after", "never", "--delta", "0.3")
+    effect = {"standard": 0.0, "low": 0.0, "medium": 1.0, "high": 1.0}
+    waiting = []
+    for week in range(30):
+        waiting += answer("ask", "strict_trial", "-n", "3")["pulls"]
+        status = answer("status", "strict_trial")
+        assert status["excess_bound"] is not None
+        for row in status["exploration"]:
+            assert (row["excess"] or 0.0) <= status["excess_bound"] + 1e-9
+        if week % 5 == 4:
+            # The latest first, and some are not there yet.
+            arrived, waiting = waiting[:1:-1], waiting[:2]
+            lines = [f"{pull['id']};{effect[pull['arm']]:g}" for pull in arrived]
+            Path("results.csv").write_text("\n".join(["pull;reward", *lines]))
+            answer("tell", "strict_trial", "--file", "results.csv")
+    status = answer("status", "strict_trial")
+    assert (status["rewards"], status["pending"]) == (88, 2)
+    toxicity = next(row for row in status["exploration"] if row["name"] == "toxicity")
+    assert toxicity["excess"] == 0
+    run("export", "strict_trial", "trial.csv")
+    exported = Path("trial.csv").read_text()
+    assert exported.count(",told,2") == 88
 
 
 def test_ask_and_tell():
