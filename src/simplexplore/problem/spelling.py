@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import unicodedata
 from fractions import Fraction
@@ -170,3 +171,30 @@ def policy_in_words(policy: Array, arms: Sequence[str], limit: int = 6) -> str:
     if len(used) > limit:
         parts.append(f"{len(used) - limit} more")
     return ", ".join(parts)
+
+
+def at_least(share: float) -> str:
+    """A confidence as a percentage, rounded down: never more than is known.
+
+    Examples
+    --------
+    >>> at_least(0.9499), at_least(1.0), at_least(0.5)
+    ('94.9%', '100%', '50%')
+    """
+    return f"{math.floor(round(1000 * share, 9)) / 10:g}%"
+
+
+def at_most(bound: float) -> str:
+    """A bound to three digits, rounded up.
+
+    Examples
+    --------
+    >>> at_most(0.12341), at_most(1234.5), at_most(0.5), at_most(0.0)
+    ('0.124', '1,240', '0.5', '0')
+    """
+    if not 0 < bound < math.inf:
+        return f"{bound:g}"
+    digit = 10.0 ** (math.floor(math.log10(bound)) - 2)
+    # The last bit of a float does not count.
+    raised = math.ceil(round(bound / digit, 9)) * digit
+    return f"{raised:,.0f}" if raised >= 1000 else f"{raised:.3g}"

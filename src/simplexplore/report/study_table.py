@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from simplexplore.exploration.excess import limits_in_words
-from simplexplore.problem.spelling import count
+from simplexplore.problem.spelling import at_least, at_most, count
 
 from .numbers import number, percent
 from .table import MAX_ROWS, Column, Table, print_legend, short_names, text_column
@@ -144,11 +144,11 @@ def _so_far(status: Status) -> str:
     """What holds at every moment, however often one looks."""
     assert status["confidence"] is not None
     lost = status["regret_bound"]
-    return f"Confidence so far {percent(status['confidence'])}; " + (
+    return f"Confidence so far {at_least(status['confidence'])}; " + (
         "how much a better mix could earn is not known yet."
         if lost is None
         else f"with confidence {percent(1 - status['delta'])} no mix earns more by over "
-        f"{number(lost)}."
+        f"{at_most(lost)}."
     )
 
 

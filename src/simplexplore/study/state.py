@@ -21,7 +21,7 @@ from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, EXTENDED, LATE, TOLD
-from simplexplore.problem.spelling import policy_in_words
+from simplexplore.problem.spelling import at_least, at_most, policy_in_words
 
 from .checksums import link
 from .decision import CorrectedError, Corrections, Decision, equal_arrays
@@ -318,9 +318,9 @@ class State:
         confidence, lost = answer.get("confidence"), answer.get("regret_bound")
         words = f"after {answer['rewards']:,} samples (no delta is promised)"
         if confidence is not None:
-            words += f", with confidence {100 * confidence:.3g}%"
+            words += f", with confidence {at_least(confidence)}"
         if lost is not None:
-            words += f", and no mix better by over {lost:.3g}"
+            words += f", and no mix better by over {at_most(lost)}"
         return words
 
     # ------------------------------------------------------------------ snapshots

@@ -3,7 +3,7 @@ import { studyPage } from "./address.js";
 import { call } from "./api.js";
 import { chart } from "./chart.js";
 import { dim, el, section } from "./dom.js";
-import { number, percent, plural, time } from "./numbers.js";
+import { confidence, number, percent, plural, time } from "./numbers.js";
 import { begin, main, showPassingError } from "./page.js";
 import { learnRole } from "./role.js";
 import { bar, pictured, table } from "./table.js";
@@ -21,7 +21,7 @@ function figures(found) {
         status.decision ? el("span", { class: "dim" }, ` on ${time(status.decision.at)}, after ${plural(status.decision.samples, "reward")}`) : ""),
       status.policy_in_words ?? "not known yet", interval(status),
       pictured(percent(status.progress), ...bar(status.progress ?? 0)),
-      status.confidence === null ? null : percent(status.confidence),
+      status.confidence === null ? null : confidence(status.confidence),
       number(status.rewards), number(status.delta),
     ]), [6, 7]));
 }

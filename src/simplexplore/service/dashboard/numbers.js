@@ -6,9 +6,16 @@ export function number(value, absent = "–") {
   return String(Number(value.toPrecision(4)));
 }
 
-export function percent(share) {  // rounded down: only all is 100%
-  return share === null ? "–" : `${Math.floor(1000 * Math.max(0, share)) / 10}%`;
+export function percent(share) {  // only all is 100%, only none is 0%
+  if (share === null) return "–";
+  if (share >= 0.9995 && share < 1) return ">99.9%";
+  if (share > 0 && share < 0.0005) return "<0.1%";
+  return `${Math.round(1000 * Math.max(0, share)) / 10}%`;
 }
+
+/** A confidence, rounded down: never more than is known. */
+export const confidence = (share) =>
+  share === null ? "–" : `${Math.floor(1000 * Math.max(0, share)) / 10}%`;
 
 export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
 

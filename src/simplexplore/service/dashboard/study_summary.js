@@ -1,6 +1,6 @@
 // A study in two sentences and a few figures.
 import { el } from "./dom.js";
-import { number, percent, plural, time } from "./numbers.js";
+import { confidence, number, percent, plural, time } from "./numbers.js";
 
 export function inWords(status) {
   if (status.answer) {
@@ -36,7 +36,7 @@ function range(ends) {
 
 export function figures(status) {
   const sure = status.confidence === null ? [] : [
-    ["Confidence so far", percent(status.confidence)],
+    ["Confidence so far", confidence(status.confidence)],
     ["At most lost", status.regret_bound === null ? "not known" : number(status.regret_bound)],
   ];
   const pairs = [
