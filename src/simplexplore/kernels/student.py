@@ -22,8 +22,10 @@ SHARPNESS = 0.7
 PRIOR = 2.0
 SCALES_PAY = math.log(SCALES)
 
-# What cells may lose, by arm, in nats, and how many there may be on one side.
-_LOSS = 0.004
+# What cells may lose, by arm, in nats, where no more is needed, and what they must gain; and how
+# many there may be on one side.
+_LOSS = 0.01
+_LEAST_LOSS = 1e-5
 _MOST_CELLS = 400
 
 _ROUNDING = 2.0**-46
@@ -329,41 +331,132 @@ def cells_above(work: Matrix, i: int, price: float, level: float, most: float) -
         if y >= most:
             return y
         value, _ = mixture_of(work, i, y)
-        width = (value - level) / price - y
-        if not width > 1e-3 * _LOSS / price:
+        end = (value - level) / price
+        if not end > y + _LEAST_LOSS / price:
             return y
-        y += width
+        y = end
     return y
 
 
 @kernel
 def covers_below(work: Matrix, i: int, price: float, level: float) -> bool:
-    """Whether below Y, too, the i-th arm's mixture, less price y, is at least so much."""
+    """Whether below Y, too, the i-th arm's mixture, less price y, is at least so much.
+
+    Widths are guessed by slopes and then checked.
+    """
     y = work[Y, i]
-    width = _LOSS / price
+    value, slope = work[VALUE, i], work[SLOPE, i]
+    part = 1.0
     for _ in range(_MOST_CELLS):
         if work[LEAST, i] - price * y >= level:
             return True
-        lower = max(y - width, work[LOWEST, i])
-        value, _ = mixture_of(work, i, lower)
-        if value - price * y >= level:
-            if lower <= work[LOWEST, i]:
-                return True
-            y = lower
+        if slope > 0.0:
+            lower = max(y - part * (value - price * y - level) / slope, work[LOWEST, i])
+        else:
+            lower = max(y - part * (1.0 + abs(y)), work[LOWEST, i])
+        if not lower < y:
+            return False
+        found, steep = mixture_of(work, i, lower)
+        if found - price * y >= level:
+            y, value, slope = lower, found, steep
+            part = 1.0
+        else:
+            part *= 0.5
+    return False
+
+
+@kernel
+def others_at_least(work: Matrix, size: int, arm: int, need: float) -> float:
+    """No more than what all arms but one come to if their losses are to sum to what is needed.
+
+    One of them has no less than an equal part; with two arms it is all of it.
+    """
+    total = 0.0
+    for i in range(size):
+        if i != arm:
+            total += work[LEAST, i]
+    more = math.inf
+    for i in range(size):
+        if i != arm:
+            y = need / ((size - 1) * work[COEFFICIENT, i])
+            if need <= 0.0 or y <= work[LOWEST, i]:
+                return total
+            value, _ = mixture_of(work, i, y)
+            more = min(more, value - work[LEAST, i])
+    return total + more
+
+
+@kernel
+def reaches_beyond(
+    work: Matrix, size: int, arm: int, start: float, gap: float, target: float
+) -> bool:
+    """Whether the evidence is at least so much where one arm is beyond its cells.
+
+    On a cell from l to u that arm has at least what it has at l, the others what u leaves them.
+    """
+    rest = 0.0
+    for i in range(size):
+        if i != arm:
+            rest += work[LEAST, i]
+    y = start
+    value, _ = mixture_of(work, arm, y)
+    width = 0.1 * abs(y) + 0.01
+    for _ in range(_MOST_CELLS):
+        if value + rest >= target:
+            return True
+        left = gap - work[COEFFICIENT, arm] * (y + width)
+        if value + others_at_least(work, size, arm, left) >= target:
+            y += width
+            value, _ = mixture_of(work, arm, y)
             width *= 1.5
         else:
             width *= 0.5
-            if width < 1e-3 * _LOSS / price:
+            if width < 1e-5 * (1.0 + abs(y)):
                 return False
     return False
 
 
 @kernel
-def certified(work: Matrix, size: int, gap: float, value: float) -> float:
+def reaches(work: Matrix, size: int, gap: float, target: float) -> bool:
+    """Whether the evidence is at least so much, by the cells of the arm with the fewest rewards."""
+    arm = 0
+    for i in range(size):
+        if work[N, i] < work[N, arm]:
+            arm = i
+    start = max(work[LOWEST, arm], -4.0 * gap / work[COEFFICIENT, arm])
+    left = gap - work[COEFFICIENT, arm] * start
+    if work[LEAST, arm] + others_at_least(work, size, arm, left) < target:
+        return False
+    return reaches_beyond(work, size, arm, start, gap, target)
+
+
+@kernel
+def within_cells(work: Matrix, size: int, gap: float, gamma: float, loss: float) -> float:
+    """The least evidence where every arm stays within its cells, or -inf; they end at END.
+
+    A multiplier of the plane splits the problem by arm.
+    """
+    bound = gamma * gap * (1.0 - _ROUNDING)
+    if not gamma > 0.0:
+        return -math.inf
+    for i in range(size):
+        price = gamma * work[COEFFICIENT, i]
+        level = work[VALUE, i] - price * work[Y, i] - loss
+        if not covers_below(work, i, price, level):
+            return -math.inf
+        work[END, i] = cells_above(work, i, price, level, 2.0 * gap / work[COEFFICIENT, i])
+        bound += level - _ROUNDING * abs(level)
+    return bound
+
+
+@kernel
+def certified(
+    work: Matrix, size: int, gap: float, value: float, least: float, enough: float
+) -> float:
     """No more than the least evidence over the half-space, from the point that was reached.
 
-    Either every arm stays within its cells, where a multiplier of the plane splits the problem by
-    arm; or one is beyond them, and then costs at least as much as at their end.
+    Either every arm stays within its cells; or one is beyond them, and leaves less to the others.
+    Cells are coarse where the evidence is more than enough. Below `least` nothing is looked for.
     """
     lowest = 0.0
     gamma, weight = 0.0, 0.0
@@ -374,23 +467,27 @@ def certified(work: Matrix, size: int, gap: float, value: float) -> float:
         lowest += work[LEAST, i]
         gamma += work[SLOPE, i] / work[COEFFICIENT, i] * work[N, i]
         weight += work[N, i]
-    gamma /= weight
-    if not gamma > 0.0:
-        return lowest
-    bound = gamma * gap
-    beyond = math.inf
-    for i in range(size):
-        price = gamma * work[COEFFICIENT, i]
-        level = work[VALUE, i] - price * work[Y, i] - _LOSS
-        if not covers_below(work, i, price, level):
-            return lowest
-        most = 2.0 * gap / work[COEFFICIENT, i]
-        end = cells_above(work, i, price, level, most)
-        reached, _ = mixture_of(work, i, end)
-        beyond = min(beyond, lowest - work[LEAST, i] + reached)
-        bound += level
-    bound -= _ROUNDING * (abs(bound) + gamma * gap)
-    return max(min(bound, beyond, value), lowest)
+    loss = max(0.5 * (value - enough) / size, _LOSS)
+    bound = within_cells(work, size, gap, gamma / weight, loss)
+    is_split = bound > max(lowest, least)
+    if not is_split:
+        bound = value - loss
+    bound = min(bound, value, enough)
+    less = 0.0
+    i = 0
+    while i < size and bound > max(lowest, least):
+        if is_split:
+            found = reaches_beyond(work, size, i, work[END, i], gap, bound)
+        else:
+            found = reaches(work, size, gap, bound)
+        if not found:
+            less += 0.25
+            bound -= less
+        elif is_split:
+            i += 1
+        else:
+            break
+    return bound if bound > max(lowest, least) else lowest
 
 
 @long
@@ -434,7 +531,9 @@ def student_evidence(
         r /= RATIO
         value = descend(work, size, gap, max(least, best) + SCALES_PAY)
         if value >= max(least, best) + SCALES_PAY:
-            value = certified(work, size, gap, value)
+            value = certified(
+                work, size, gap, value, max(least, best) + SCALES_PAY, enough + SCALES_PAY
+            )
         best = max(best, value - SCALES_PAY)
         if best >= enough:
             return best
