@@ -31,7 +31,7 @@ from simplexplore.kernels.records import (
 from simplexplore.kernels.search import LOOKS
 from simplexplore.kernels.slots import Slots
 from simplexplore.kernels.student import ROWS as STUDENT_ROWS
-from simplexplore.problem.families import Bounded
+from simplexplore.problem.families import Bounded, Family
 from simplexplore.samplers import Sampler
 
 from .plan import Plan
@@ -63,6 +63,11 @@ FIRST_PULLS = 3.0
 
 # How far a fixed allocation leans inwards when it would starve an arm.
 LEAN = 0.05
+
+
+def first_pulls(rewards: Family) -> float:
+    """Rewards of each arm before anything is computed."""
+    return 1.0 if rewards.knows_sigma else FIRST_PULLS
 
 
 def make_setting(
@@ -136,7 +141,7 @@ def make_setting(
         tilts=make_tilts(rewards),
         betting=betting,
         learning=not rewards.knows_sigma,
-        first_pulls=1.0 if rewards.knows_sigma else FIRST_PULLS,
+        first_pulls=first_pulls(rewards),
         rule=rule,
         log_policy=float(log_policy),
         policies=np.array([vertex.policy for vertex in table.vertices])

@@ -41,7 +41,7 @@ ASKED, BEST, PRICE, LOOKS = range(4)
 CLOSE = 0.02
 
 # A search that failed waits for this share of more pulls; so do looks at bounded rewards, whose
-# evidence may grow faster than the statistic says.
+# evidence may grow faster than the statistic says, and where sigma is unknown: looks are dear.
 PATIENCE = 200
 
 # A search that meets more policies is given up: the evidence is not there yet.
@@ -92,8 +92,11 @@ def is_promising(
     """Whether a look at an edge may find enough."""
     looks = memory.looks
     asked = looks[row + ASKED, edge]
+    rested = run.integers[PULLS] >= asked * (1.0 + 1.0 / PATIENCE)
     if setting.betting:
-        return run.integers[PULLS] >= asked * (1.0 + 1.0 / PATIENCE)
+        return rested
+    if setting.learning and not rested:
+        return False
     return statistic - looks[row + PRICE, edge] >= level - CLOSE
 
 

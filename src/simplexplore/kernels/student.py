@@ -469,13 +469,13 @@ def certified(
         weight += work[N, i]
     loss = max(0.5 * (value - enough) / size, _LOSS)
     bound = within_cells(work, size, gap, gamma / weight, loss)
-    is_split = bound > max(lowest, least)
+    is_split = bound > lowest and bound >= least
     if not is_split:
         bound = value - loss
     bound = min(bound, value, enough)
     less = 0.0
     i = 0
-    while i < size and bound > max(lowest, least):
+    while i < size and bound > lowest and bound >= least:
         if is_split:
             found = reaches_beyond(work, size, i, work[END, i], gap, bound)
         else:
@@ -487,7 +487,9 @@ def certified(
             i += 1
         else:
             break
-    return bound if bound > max(lowest, least) else lowest
+    if bound >= least:
+        return max(bound, lowest)
+    return max(min(bound, least - 1e-9), lowest)  # not proven, and too little
 
 
 @long
