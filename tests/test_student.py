@@ -13,6 +13,7 @@ from simplexplore.exploration.intervals import mean_intervals
 from simplexplore.kernels import student
 from simplexplore.kernels.student import COEFFICIENT, ROWS, N
 from simplexplore.problem.families import Gaussian
+from simplexplore.study.study import Study
 
 UNKNOWN = Gaussian("unknown", sigma_guess=(0.5, 1.0, 2.0))
 
@@ -52,7 +53,7 @@ def test_mixture_is_the_least_integral(n, c, r, y):
 
 def scanned(n, c, r, y):
     """The same as `log_mixture`, from a scan over the hypothetical deviation."""
-    p = np.concatenate([[0.0], np.geomspace(1e-6, 100, 8000)])[:, None]
+    p = np.concatenate([[0.0], np.geomspace(1e-5, 100, 3000)])[:, None]
     a0 = student.PRIOR * c
     k = 0.5 * c * n / (n + c)
     inner = a0 + 0.5 * n * p * p + k * (y * p - r) ** 2
@@ -72,7 +73,7 @@ def test_mixtures_have_one_minimum_and_no_more_than_their_top():
             slopes = np.array([student.log_mixture(n, c, r, one)[1] for one in y.tolist()])
             scan = scanned(n, c, r, y)
             assert (found <= scan + 1e-9 * n).all()
-            np.testing.assert_allclose(found, scan, atol=2e-5 * n, rtol=0)
+            np.testing.assert_allclose(found, scan, atol=1e-4 * n, rtol=0)
             where, least = student.bottom_of_mixture(n, c, r)
             assert found.min() >= least - 1e-7
             grows = np.diff(found)
@@ -87,7 +88,7 @@ def test_certificates_are_below_every_alternative():
     """Edges of two and three arms against many alternatives; of two, close to the least."""
     rng = np.random.default_rng(7)
     lost = []
-    for case in range(24):
+    for case in range(10):
         size = 2 + case % 2
         work = np.zeros((ROWS, size))
         n = rng.integers(3, 300, size).astype(float)
@@ -100,9 +101,9 @@ def test_certificates_are_below_every_alternative():
             value = student.descend(work, size, gap, -math.inf)
             found.append(student.certified(work, size, gap, value, -math.inf, math.inf))
             # Alternatives on the plane: y of all arms but the last; those close to the best more.
-            y = rng.uniform(-0.5, 1.5, (400, size - 1)) * gap / coefficient[:-1]
+            y = rng.uniform(-0.5, 1.5, (150, size - 1)) * gap / coefficient[:-1]
             if size == 2:
-                y = np.linspace(-1, 2, 400)[:, None] * gap / coefficient[0]
+                y = np.linspace(-1, 2, 150)[:, None] * gap / coefficient[0]
             last = (gap - y @ coefficient[:-1]) / coefficient[-1]
             total = sum(
                 scanned(n[i], c, r, one) + student.constant_of_mixture(n[i], c)
@@ -174,10 +175,10 @@ def test_runs_are_right_and_repeat():
 def test_a_study_says_the_same_as_an_explorer(tmp_path):
     problem = sx.Problem(["a", "b"], rewards=Gaussian("unknown"), delta=0.1)
     rng = np.random.default_rng(4)
-    study = sx.create_study(tmp_path / "taste", problem, seed=2)
+    study = Study.create(f"sqlite:///{tmp_path}/taste.db", "taste", problem, seed=2)
     explorer = sx.Explorer(problem, seed=2)
     for _ in range(30):
-        pull = study.ask()
+        (pull,) = study.ask()
         arm = explorer.ask()
         assert pull.arm == arm
         reward = (1.0 if arm == "a" else 0.0) + rng.normal()
@@ -189,3 +190,7 @@ def test_a_study_says_the_same_as_an_explorer(tmp_path):
     assert status["characteristic_time"] > 0
     for a, arm in enumerate(status["arms"]):
         assert arm["low"] < explorer.means[a] < arm["high"]
+    # Replayed by somebody else, and from a copy.
+    study.export(tmp_path / "taste.jsonl")
+    other = Study.open(f"sqlite:///{tmp_path}/taste.db", "taste").status()
+    assert (other["arms"], other["confidence"]) == (status["arms"], status["confidence"])
