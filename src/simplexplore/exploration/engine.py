@@ -121,12 +121,12 @@ class Engine:
                 f"the limits on exploration leave no samples to {arms}; samplers need some of "
                 "every arm that a policy may use. 'simplexplore bound' says which limits they are."
             )
-        arms, budget = np.count_nonzero(self._allowed.in_play), self.plan.problem.budget
+        count, budget = np.count_nonzero(self._allowed.in_play), self.plan.problem.budget
         each = first_pulls(self.plan.problem.rewards)
-        if budget is not None and budget < each * arms:
+        if budget is not None and budget < each * count:
             needed = "one" if each == 1 else f"{each:g}"
             raise ProblemError(
-                f"a budget of {budget} samples is too little: each of {arms} arms needs {needed}."
+                f"a budget of {budget} samples is too little: each of {count} arms needs {needed}."
             )
 
     def twin(self) -> Engine:
