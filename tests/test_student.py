@@ -168,6 +168,8 @@ def test_runs_are_right_and_repeat():
     assert (~results.correct).sum() <= 19
     again = sx.simulate(problem, runs=40, seed=5)
     assert results.stopping_times.tolist() == again.stopping_times.tolist()
+    for sampler in ("ctns", "uniform"):
+        assert (~sx.simulate(problem, sampler=sampler, runs=40, seed=5).correct).sum() <= 19
     near = sx.simulate(problem, means=[0.5, 0.49, 0.49], runs=40, seed=6, max_steps=2000)
     assert (~near.correct & ~near.capped).sum() <= 19
 
