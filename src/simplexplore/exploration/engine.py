@@ -51,7 +51,7 @@ from simplexplore.kernels.tilt import tilt_evidence
 from simplexplore.problem.spelling import listed
 from simplexplore.samplers.declarations import is_ours
 
-from .arrays import fitted, make_setting, make_state, scenario_of_rule
+from .arrays import first_pulls, fitted, make_setting, make_state, scenario_of_rule
 from .compile import Program, Stopwatch, is_switched_off
 from .excess import excess_bound
 from .plan import Plan
@@ -121,10 +121,12 @@ class Engine:
                 f"the limits on exploration leave no samples to {arms}; samplers need some of "
                 "every arm that a policy may use. 'simplexplore bound' says which limits they are."
             )
-        least, budget = np.count_nonzero(self._allowed.in_play), self.plan.problem.budget
-        if budget is not None and budget < least:
+        count, budget = np.count_nonzero(self._allowed.in_play), self.plan.problem.budget
+        each = first_pulls(self.plan.problem.rewards)
+        if budget is not None and budget < each * count:
+            needed = "one" if each == 1 else f"{each:g}"
             raise ProblemError(
-                f"a budget of {budget} samples is too little: each of {least} arms needs one."
+                f"a budget of {budget} samples is too little: each of {count} arms needs {needed}."
             )
 
     def twin(self) -> Engine:
@@ -330,6 +332,11 @@ class Engine:
     def bets(self) -> Array | None:
         """Sums of logarithms that `tilt` keeps of bounded rewards, by arm."""
         return self.run.bets if self._setting.betting else None
+
+    @property
+    def squares(self) -> Array | None:
+        """Sums of squared deviations by arm where sigma is unknown."""
+        return self.run.squares[:-1] if self._setting.learning else None
 
     @property
     def is_warm(self) -> bool:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.kernels.exponential import PRIOR_SAMPLES, regret_of_mixture
+from simplexplore.kernels.student import (
+    RATIO,
+    SCALES,
+    SCALES_PAY,
+    SHARPNESS,
+    STRONGEST,
+    constant_of_mixture,
+    floor_of_variance,
+    log_mixture,
+)
 from simplexplore.kernels.tilt import MIXTURE_PAYS, TILTS_PAY
 from simplexplore.problem.families import Bernoulli, Family, Gaussian
 from simplexplore.problem.problem import Problem
@@ -20,20 +31,32 @@ Evidence = Callable[[Array], Array]
 
 # By how much of itself an interval may be too long.
 CLOSE = 1e-9
+_STUDENT_CLOSE = 1e-6
+
+# Empirical deviations at which nothing more is to be found.
+_FARTHEST = 1e9
 
 _ROUNDING = 2.0**-50
 
 
 def mean_intervals(
-    problem: Problem, counts: Array, means: Array, delta: float, bets: Array | None = None
+    problem: Problem,
+    counts: Array,
+    means: Array,
+    delta: float,
+    bets: Array | None = None,
+    squares: Array | None = None,
 ) -> tuple[Array, Array]:
     """Lower and upper ends (K,), in the user's coordinates; infinite without samples.
 
     With probability at least 1 - delta every arm's mean lies in its interval at every moment:
     for each arm the e-value at its true mean, tilts in both directions and a conjugate mixture,
     stays below K / delta (docs/theory/stopping.md). `bets` are the sums that `tilt` keeps of
-    bounded rewards; without them only the means count.
+    bounded rewards; without them only the means count. `squares` are sums of squared deviations
+    from the means, where sigma is unknown.
     """
+    if squares is not None:
+        return _learned_intervals(counts, means, squares, math.log(problem.size) - math.log(delta))
     rewards = problem.rewards
     seen = counts > 0
     n = np.where(seen, counts, 1.0)
@@ -78,6 +101,47 @@ def mean_intervals(
         np.asarray(np.where(seen, np.clip(lower, range_low, range_high), range_low)),
         np.asarray(np.where(seen, np.clip(upper, range_low, range_high), range_high)),
     )
+
+
+def _learned_intervals(
+    counts: Array, means: Array, squares: Array, level: float
+) -> tuple[Array, Array]:
+    """The same by Student evidence of both directions."""
+    n = np.maximum(counts, 1.0)
+    least = np.array([floor_of_variance(mean) for mean in means])
+    deviations = np.sqrt(np.maximum(squares / n, least))
+    reach = deviations * np.array([_student_reach(float(count), level) for count in counts])
+    return means - reach, means + reach
+
+
+@lru_cache(maxsize=4096)
+def _student_reach(n: float, level: float) -> float:
+    """Empirical deviations between the empirical mean and the nearest that is ruled out.
+
+    Mixtures of all scales in both directions share the evidence. Each grows with the distance.
+    """
+    shifts = [STRONGEST / RATIO**j for j in range(SCALES)]
+    scales = [(1.0 / (SHARPNESS * r) ** 2, r) for r in shifts]
+    if n < 2:
+        return math.inf
+    needed = level + SCALES_PAY + math.log(2.0)
+
+    def is_inside(y: float) -> bool:
+        found = [log_mixture(n, c, r, y)[0] + constant_of_mixture(n, c) for c, r in scales]
+        return max(found) <= needed
+
+    inside, outside = 0.0, 1.0
+    while is_inside(outside):
+        inside, outside = outside, 2.0 * outside
+        if outside > _FARTHEST:
+            return math.inf
+    while outside - inside > _STUDENT_CLOSE * outside:
+        middle = (inside + outside) / 2
+        if is_inside(middle):
+            inside = middle
+        else:
+            outside = middle
+    return outside
 
 
 def _conjugate(rewards: Family, n: Array, unit: Array, sigma: Array) -> Evidence:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from .guard import keeps, least_harm, measure, saves
-from .information import draw, refresh, touch
+from .information import draw, learn, refresh, touch
 from .kernel import inlined, kernel
 from .records import (
     ARM,
@@ -59,6 +59,8 @@ def begin(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     memory.rows[:, :] = 0.0
     memory.looks[:, :] = 0.0
     run.bets[:, :] = 0.0
+    for a in range(run.squares.size):
+        run.squares[a] = 0.0
 
 
 @kernel
@@ -75,11 +77,13 @@ def observe(setting: Setting, table: Table, run: Run, arm: int, reward: float) -
     """Take in one reward, in unit coordinates."""
     run.integers[PULLS] += 1
     before = run.clipped[arm]
+    apart = reward - run.mean[arm]
     n = run.n[arm] + 1.0
     run.n[arm] = n
     run.mean[arm] += (reward - run.mean[arm]) / n
     if setting.betting:
         bet(setting, run, arm, reward)
+    learn(setting, run, arm, apart, reward - run.mean[arm])
     run.clipped[arm] = min(max(run.mean[arm], setting.lowest), setting.highest)
     if run.integers[WARM] and n > 1.0:
         if run.integers[PULLS] & (REFRESH - 1) == 0:
@@ -115,7 +119,7 @@ def judge(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
     """After a reward: recommend, and say whether the evidence is enough."""
     if not run.integers[WARM]:
         for k in range(setting.first_arms.size):
-            if run.n[setting.first_arms[k]] == 0.0:
+            if run.n[setting.first_arms[k]] < setting.first_pulls:
                 return GO_ON
         run.integers[WARM] = 1
         refresh(setting, table, run)
@@ -137,7 +141,7 @@ def judge(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
 
 @kernel
 def try_arms(setting: Setting, run: Run, memory: Memory) -> int:
-    """Each arm once, in order; until all have answered, the inside of the set is tracked.
+    """Each arm once, or more, in order; until all have answered, the inside of the set is tracked.
 
     An arm that limits forbid is tried when enough has been saved for it; until then arms that
     use up none of them come first.
@@ -149,7 +153,7 @@ def try_arms(setting: Setting, run: Run, memory: Memory) -> int:
         measure(setting, run, memory)
     for k in range(setting.first_arms.size):
         a = setting.first_arms[k]
-        if run.n[a] == 0.0:
+        if run.n[a] < setting.first_pulls:
             if not setting.anytime or keeps(setting, run, memory, a):
                 return a
             waiting = True

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 from .episode import choose, judge, observe
+from .gaussian import variance
 from .information import refresh
 from .kernel import kernel
 from .records import (
@@ -141,7 +142,7 @@ def level_of_edge(setting: Setting, table: Table, run: Run, memory: Memory, edge
         a = table.arm[k]
         v = table.v[k]
         gap += v * run.clipped[a]
-        spread += setting.variance[a] * v * v / run.n[a]
+        spread += variance(setting, run, a) * v * v / run.n[a]
         square += v * v
     low = 0.0
     high = math.inf

@@ -1,4 +1,7 @@
-"""Information for Gaussian rewards with known variances: everything in closed form."""
+"""Information for Gaussian rewards: everything in closed form.
+
+Variances are known; where they are learned, samplers take the learned ones for known.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,16 @@ def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
 
 
 @inlined
+def variance(setting: Setting, run: Run, arm: int) -> float:
+    """The variance of an arm's rewards: known, or learned."""
+    if setting.closed_form:
+        return setting.variance[arm]
+    if setting.learning:
+        return run.variance[arm]
+    return setting.variance[arm]
+
+
+@inlined
 def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
     """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
 
@@ -28,7 +41,7 @@ def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: V
         a = table.arm[k]
         v = table.v[k]
         gap += v * run.clipped[a]
-        spread += setting.variance[a] * v * v / w[a]
+        spread += variance(setting, run, a) * v * v / w[a]
     if gap <= 0.0:
         for k in range(first, last):
             run.gradient[k - base] = 0.0
@@ -37,7 +50,7 @@ def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: V
     for k in range(first, last):
         a = table.arm[k]
         slope = gamma * table.v[k] / w[a]
-        run.gradient[k - base] = 0.5 * setting.variance[a] * slope * slope
+        run.gradient[k - base] = 0.5 * variance(setting, run, a) * slope * slope
     return 0.5 * gap * gamma
 
 
@@ -86,10 +99,10 @@ def closest(setting: Setting, table: Table, run: Run, edge: int, lam: Vector) ->
     for k in range(first, last):
         a = table.arm[k]
         gap += table.v[k] * run.clipped[a]
-        spread += setting.variance[a] * table.v[k] * table.v[k] / run.n[a]
+        spread += variance(setting, run, a) * table.v[k] * table.v[k] / run.n[a]
     for k in range(first, last):
         a = table.arm[k]
-        shift = gap / spread * setting.variance[a] * table.v[k] / run.n[a]
+        shift = gap / spread * variance(setting, run, a) * table.v[k] / run.n[a]
         lam[k - first] = run.clipped[a] - shift
 
 
@@ -144,7 +157,7 @@ def alternative(
     """Write the closest alternative at w over all edges of the vertex into lam."""
     for a in range(setting.size):
         lam[a] = run.clipped[a]
-        slack[a] = setting.variance[a] / w[a]
+        slack[a] = variance(setting, run, a) / w[a]
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     closest = first

@@ -5,7 +5,7 @@ Which one is a field of the setting. It is fixed for a run, so native.py compile
 
 from __future__ import annotations
 
-from . import exponential, gaussian
+from . import exponential, gaussian, student
 from .kernel import inlined
 from .records import Run, Setting, Table, Vector
 
@@ -15,7 +15,18 @@ def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
     """One reward."""
     if setting.closed_form:
         return gaussian.draw(setting, run, mean, noise)
+    if setting.learning:
+        return gaussian.draw(setting, run, mean, noise)
     return exponential.draw(setting, run, mean, noise)
+
+
+@inlined
+def learn(setting: Setting, run: Run, arm: int, before: float, after: float) -> None:
+    """Take in a reward's deviations from its arm's mean before and after it, where they matter."""
+    if setting.closed_form:
+        return
+    if setting.learning:
+        student.learn(setting, run, arm, before, after)
 
 
 @inlined
@@ -26,7 +37,19 @@ def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: V
     """
     if setting.closed_form:
         return gaussian.respond(setting, table, run, edge, base, w)
+    if setting.learning:
+        return gaussian.respond(setting, table, run, edge, base, w)
     return exponential.respond(setting, table, run, edge, base, w)
+
+
+@inlined
+def statistic(setting: Setting, table: Table, run: Run, edge: int) -> float:
+    """The statistic of an edge of any table."""
+    if setting.closed_form:
+        return gaussian.respond(setting, table, run, edge, table.first_entry[edge], run.n)
+    if setting.learning:
+        return student.statistic(setting, table, run, edge)
+    return exponential.respond(setting, table, run, edge, table.first_entry[edge], run.n)
 
 
 @inlined
@@ -34,6 +57,8 @@ def refresh(setting: Setting, table: Table, run: Run) -> None:
     """Recompute gaps and statistics of all edges of the vertex."""
     if setting.closed_form:
         gaussian.refresh(setting, table, run)
+    elif setting.learning:
+        student.refresh(setting, table, run)
     else:
         exponential.refresh(setting, table, run)
 
@@ -43,6 +68,8 @@ def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slow
     """Update the edges that contain an arm whose mean and number of pulls changed."""
     if setting.closed_form:
         gaussian.touch(setting, table, run, arm, moved, slower)
+    elif setting.learning:
+        student.touch(setting, table, run, arm)
     else:
         exponential.touch(setting, table, run, arm)
 
@@ -60,7 +87,7 @@ def mixture_evidence(
 @inlined
 def closest(setting: Setting, table: Table, run: Run, edge: int, lam: Vector) -> None:
     """Write the closest alternative across an edge into lam, by the edge's arms."""
-    if setting.closed_form:
+    if setting.closed_form or setting.learning:
         gaussian.closest(setting, table, run, edge, lam)
     else:
         exponential.closest(setting, table, run, edge, run.n, lam)
@@ -85,7 +112,7 @@ def alternative(
     setting: Setting, table: Table, run: Run, w: Vector, slack: Vector, lam: Vector
 ) -> None:
     """Write the closest alternative at w over all edges of the vertex into lam."""
-    if setting.closed_form:
+    if setting.closed_form or setting.learning:
         gaussian.alternative(setting, table, run, w, slack, lam)
     else:
         exponential.alternative(setting, table, run, w, lam)

@@ -132,11 +132,13 @@ class Setting(NamedTuple):
     priced: bool  # whether some samples cost more than others
     costs: Vector  # (K,) in units of their mean; ones where all cost the same
     spend: Limits  # the same set in shares of what is spent (costs.py)
-    first_arms: Indices  # arms to play once before anything else
+    first_arms: Indices  # arms to play before anything else
     fixed: Vector  # (K,) allocation of samplers that never change it
     levels: Vector  # threshold constants by size of an edge's support
     tilts: Tilts
     betting: bool  # whether Run.bets are kept: bounded rewards
+    learning: bool  # whether Run.squares are kept: unknown sigma (student.py)
+    first_pulls: float  # of each arm, before anything is computed
     rule: int  # what `tilt` must rule out: EDGES, PAIRS or POLICIES
     log_policy: float  # level for one of a policy's edges, less the log of their number
     policies: Matrix  # (V, K) all vertices, for samplers that ask for them
@@ -162,6 +164,8 @@ class Run(NamedTuple):
     gradient: Vector  # by entry of the vertex: scratch for information per arm
     scale: Vector  # (1,) size of the means: what counts as an improvement
     bets: Matrix  # (K, 62) sums of log(1 + b x) over an arm's rewards x (bounded rewards)
+    squares: Vector  # (K + 1,) sums of squared deviations by arm, and of all (unknown sigma)
+    variance: Vector  # (K,) what samplers take for the variances (unknown sigma)
     rate: Vector  # by answer: information per sample at the last look (empty if unused)
     root: Vector  # by edge of all tables: multipliers of the last projections, over total weight
     integers: Indices  # (10,)
@@ -183,6 +187,7 @@ class Memory(NamedTuple):
     tilting: Matrix  # scratch of tilt.py
     newton: Matrix  # the same, by arm of an edge
     hessian: Matrix  # the same
+    student: Matrix  # scratch of student.py, by arm of an edge
     queue: IndexRows  # (2, V): scratch of search.py
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 
-from .information import respond
+from .gaussian import variance
+from .information import statistic as statistic_of
 from .kernel import inlined, kernel, long
 from .records import (
     EDGES,
@@ -40,7 +41,7 @@ ASKED, BEST, PRICE, LOOKS = range(4)
 CLOSE = 0.02
 
 # A search that failed waits for this share of more pulls; so do looks at bounded rewards, whose
-# evidence may grow faster than the statistic says.
+# evidence may grow faster than the statistic says, and where sigma is unknown: looks are dear.
 PATIENCE = 200
 
 # A search that meets more policies is given up: the evidence is not there yet.
@@ -81,7 +82,7 @@ def put_pair(memory: Memory, winner: int, loser: int) -> None:
 def statistic_aside(setting: Setting, run: Run, memory: Memory) -> float:
     """The statistic of memory.edge."""
     run.root[memory.edge.first_root] = 0.0
-    return respond(setting, memory.edge, run, 0, 0, run.n)
+    return statistic_of(setting, memory.edge, run, 0)
 
 
 @inlined
@@ -91,8 +92,11 @@ def is_promising(
     """Whether a look at an edge may find enough."""
     looks = memory.looks
     asked = looks[row + ASKED, edge]
+    rested = run.integers[PULLS] >= asked * (1.0 + 1.0 / PATIENCE)
     if setting.betting:
-        return run.integers[PULLS] >= asked * (1.0 + 1.0 / PATIENCE)
+        return rested
+    if setting.learning and not rested:
+        return False
     return statistic - looks[row + PRICE, edge] >= level - CLOSE
 
 
@@ -275,7 +279,7 @@ def least_of_pairs(
                 continue
             put_pair(memory, winner, loser)
             statistic = statistic_aside(setting, run, memory)
-            if statistic < level and not setting.betting:
+            if statistic < level and not (setting.betting or setting.learning):
                 return statistic
             aside = memory.edge
             value = tilt_evidence(setting, aside, run, memory, 0, statistic, level, least)
@@ -375,7 +379,7 @@ def gain_bound(
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         a = table.arm[k]
         gap += table.v[k] * run.clipped[a]
-        spread += setting.variance[a] * table.v[k] * table.v[k] / run.n[a]
+        spread += variance(setting, run, a) * table.v[k] * table.v[k] / run.n[a]
     low = 0.0
     high = math.inf
     reach = math.sqrt(2.0 * level * spread)

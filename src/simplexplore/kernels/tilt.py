@@ -14,6 +14,7 @@ import math
 from .information import closest, mixture_evidence
 from .kernel import inlined, kernel, long
 from .records import BERNOULLI, GAUSSIAN, Matrix, Memory, Run, Setting, Table, Vector
+from .student import student_evidence
 
 # Shares of tilts and of conjugate mixtures in the evidence: log(1 / 0.95) and log(1 / 0.05).
 TILTS_PAY = 0.05129329438755058
@@ -442,6 +443,8 @@ def tilt_evidence(
         return math.inf
     if statistic <= 0.0:
         return 0.0
+    if not setting.closed_form and setting.learning:
+        return student_evidence(setting, table, run, memory, edge, least, enough)
     closest(setting, table, run, edge, memory.newton[0])
     conjugate = -math.inf
     if statistic >= least + MIXTURE_PAYS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple, NotRequired
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,7 @@ from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.exploration.intervals import mean_intervals
 from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.problem.constraint import Constraint
+from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import EXPLORATION
 from simplexplore.problem.spelling import policy_in_words
 
@@ -138,7 +140,7 @@ def status_of(state: State) -> StateStatus:
     plan, run = engine.plan, engine.run
     problem = plan.problem
     means = problem.rewards.from_unit(run.mean)
-    low, high = mean_intervals(problem, run.n, means, plan.delta, engine.bets)
+    low, high = mean_intervals(problem, run.n, means, plan.delta, engine.bets, engine.squares)
     policy = engine.policy if engine.is_warm else None
     known = _planned(state, engine) if engine.is_warm else None
     bound = None if known is None else known.bound
@@ -238,7 +240,12 @@ def _plan(engine: Engine) -> _Plan | None:
     rewards = plan.problem.rewards
     try:
         means = rewards.strictly_inside(engine.run.clipped)
-        bound = lower_bound(plan.problem, rewards.from_unit(means), plan.delta)
+        problem = plan.problem
+        if isinstance(rewards, Gaussian) and not rewards.knows_sigma:
+            learned = engine.run.variance
+            seen = tuple(np.sqrt(np.where(learned > 0, learned, 1.0)).tolist())
+            problem = problem.replace(rewards=replace(rewards, sigma_guess=seen))
+        bound = lower_bound(problem, rewards.from_unit(means), plan.delta)
     except NotConvergedError:
         return None
     is_default = (plan.sampler.name, plan.threshold.name) == ("top-two", "tilt")
