@@ -9,12 +9,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from simplexplore.study.group import Request
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 
 from . import heavy_work
 from .fair_queue import FairQueue
 from .heavy_work import Where
+from .study_queue import StudyQueue
 from .worker_processes import WorkerProcesses
 from .worker_threads import Result, WorkerThreads
 
@@ -27,6 +29,9 @@ _LARGE = 64
 
 # Studies opened at a time, one for each token.
 _MOST_OPENING = 4
+
+# Requests of a token at a time, more than those of other kinds: a group takes one thread.
+_IN_GROUPS = 16
 
 # Seconds between looks at the store for those who watch a study.
 POLL_INTERVAL = 0.5
@@ -46,6 +51,7 @@ class OpenStudies:
         self._threads = threads
         self._processes = processes
         self._writing: dict[str, FairQueue] = {}
+        self._queues: dict[str, StudyQueue] = {}
         self._opening = FairQueue(_MOST_OPENING, 1)
         self._mutex = threading.Lock()
         self._open: OrderedDict[tuple[str, bool], Study] = OrderedDict()
@@ -78,6 +84,16 @@ class OpenStudies:
         # One at a time: processes that write to the same study get in each other's way.
         async with self._writing.setdefault(name, FairQueue(1, 1)).turn(token):
             return await self._apart(token, name, work, writing=True)
+
+    async def commit(self, token: str, name: str, request: Request) -> Any:
+        """Ask or tell something, in one transaction with others who do."""
+        study = await self._study(token, (name, False))
+        if _is_large(study):
+            return await self.write(token, name, request.work)
+        if len(self._queues) > _MOST_OPEN:
+            self._queues = {k: queue for k, queue in self._queues.items() if not queue.is_empty}
+        queue = self._queues.setdefault(name, StudyQueue(self._threads))
+        return await self._threads.admit(token, lambda: queue.add(study, request), _IN_GROUPS)
 
     async def _apart(
         self, token: str, name: str, work: Callable[[Study], Result], *, writing: bool

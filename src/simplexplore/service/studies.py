@@ -10,6 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from simplexplore.errors import TooLargeError
 from simplexplore.protocol import MAX_BATCH
+from simplexplore.study.group import Request
 from simplexplore.study.pulls import Reward, named
 from simplexplore.study.registry import is_taken, summaries
 from simplexplore.study.study import Study
@@ -90,7 +91,9 @@ async def about(studies: Studies, name: Name, token: Reader) -> Response:
 @router.post("/{name}/pulls", response_model=models.Pulls)
 async def ask(studies: Studies, name: Name, body: models.Ask, token: Runner, key: Key) -> Response:
     """Ask which arms to play next."""
-    pulls = await studies.write(token.id, name, partial(Study.ask, n=body.n, key=key))
+    work = partial(Study.ask, n=body.n, key=key)
+    request = Request(work, body.n, [] if key is None else [key])
+    pulls = await studies.commit(token.id, name, request)
     return JsonResponse({"pulls": [vars(pull) for pull in pulls]})
 
 
@@ -111,7 +114,12 @@ async def tell(
     unless they have keys of their own. What is known already comes back as repeated.
     """
     rewards = named([Reward(one.reward, one.pull, one.arm, one.key) for one in body.rewards], key)
-    told = await studies.write(token.id, name, partial(Study.tell_many, rewards=rewards))
+    work = partial(Study.tell_many, rewards=rewards)
+    if all(one.pull or one.key for one in rewards):
+        keys = [one.key for one in rewards if one.key is not None]
+        told = await studies.commit(token.id, name, Request(work, len(rewards), keys))
+    else:  # told twice, it would count twice; so it goes alone
+        told = await studies.write(token.id, name, work)
     return JsonResponse({"rewards": [vars(one) for one in told]})
 
 

@@ -34,13 +34,23 @@ class WorkerThreads:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def run(self, token: str, work: Callable[[], Result]) -> Result:
-        """Do something that takes time; give up waiting for it when it takes too much.
+        """Do something that takes time; see `admit`."""
+        return await self.admit(token, lambda: self.start(work))
+
+    def start(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
+        """Begin something for those who were admitted."""
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def admit(
+        self, token: str, begin: Callable[[], asyncio.Future[Result]], extra: int = 0
+    ) -> Result:
+        """Begin something in one's turn; give up waiting for it when it takes too much time.
 
         What is given up keeps its thread and its token's share until it ends, so that requests
         which are sent again and again do not pile up.
         """
-        await self._queue.enter(token)
-        task = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        await self._queue.enter(token, extra)
+        task = begin()
         task.add_done_callback(lambda _: self._queue.leave(token))
         try:
             return await asyncio.wait_for(asyncio.shield(task), TIMEOUT)

@@ -64,6 +64,7 @@ class Replica:
         """Begin anew: another thread may have been at work on the state."""
         self._mutex = threading.RLock()
         self._state: State | None = None
+        self._transaction: Transaction | None = None  # of the thread that holds the mutex
         self._longest = 0.0  # seconds that a decision took in a transaction
         self._crowded_until = 0.0
 
@@ -174,11 +175,15 @@ class Replica:
     ) -> Result:
         """Let a decision about some events be taken in a transaction of its own.
 
-        It sees the latest state.
+        It sees the latest state. Inside another decision it becomes part of that one's
+        transaction, which is flushed when it ends.
 
         A lost connection is tried again for a while, unless it was lost during the commit and
         the decision is not idempotent: then nobody knows whether it was recorded.
         """
+        with FORKS, self._mutex:
+            if self._transaction is not None:
+                return work(self._transaction)
         retries = Retries()
         while True:
             attempt = _Attempt()
@@ -214,11 +219,20 @@ class Replica:
             state = self._caught_up(connection, head, found)
             transaction = Transaction(self.store, self._journal, connection, state, self._beginning)
             kept.append(transaction)
-            result = work(transaction)
+            result = self._decided(work, transaction)
             self._longest = max(self._longest, time.perf_counter() - began)
             transaction.write(connection)
             self._state = transaction.state
             attempt.is_committing = True
+        return result
+
+    def _decided(self, work: Callable[[Transaction], Result], transaction: Transaction) -> Result:
+        self._transaction = transaction
+        try:
+            result = work(transaction)
+        finally:
+            self._transaction = None
+        transaction.conclude()
         return result
 
     def _is_long(self, events: int) -> bool:
@@ -235,7 +249,7 @@ class Replica:
         with self._forgetting() as kept:
             transaction = Transaction(self.store, self._journal, None, state, self._beginning)
             kept.append(transaction)
-            result = work(transaction)
+            result = self._decided(work, transaction)
             if transaction.is_dirty:
                 with self.store.writing() as connection:
                     head, _ = self._journal.lock(connection, seen[0])

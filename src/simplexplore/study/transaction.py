@@ -28,20 +28,19 @@ SNAPSHOT_EVERY = 4_000
 HISTORY_STEP = 0.02
 
 
-class _Decided(NamedTuple):
-    """What is to be written."""
+class _Concluded(NamedTuple):
+    """What is to be written besides events and points."""
 
-    events: Sequence[Event]
     head: dict[str, Any]
-    point: HistoryPoint | None
     snapshot: bytes | None
 
 
 class Transaction:
-    """What a decision sees and writes.
+    """What decisions see and write, one after the other.
 
-    Decisions that take long are taken before others are kept waiting, without a connection: they
-    hold if nobody has recorded anything when they are written.
+    All of them are written at the end, by one statement; until then those that come later are
+    shown what is not in the store yet. Decisions that take long are taken before others are kept
+    waiting, without a connection: they hold if nobody has recorded anything when they are written.
 
     Attributes
     ----------
@@ -49,6 +48,8 @@ class Transaction:
         All that others have recorded included.
     is_dirty : bool
         Whether the state is ahead of what the store is sure to hold.
+    is_spoiled : bool
+        Whether a decision broke off half-way: the state is of no use.
     """
 
     def __init__(
@@ -61,18 +62,44 @@ class Transaction:
     ) -> None:
         self._store, self._journal, self._connection = store, journal, connection
         self.state, self._beginning = state, beginning
-        self.is_dirty = False
-        self._decided: _Decided | None = None
+        self.is_dirty = self.is_spoiled = False
+        self._began = state.seq
+        self._events: list[Event] = []
+        self._points: list[HistoryPoint] = []
+        self._now = 0.0
+        self._in_journal: dict[str, list[Event]] = {}  # by key, of keys that were looked up
+        self._keyed: dict[str, list[Event]] = {}  # recorded here, by key
+        self._concluded: _Concluded | None = None
 
     def events_of_pulls(self, numbers: Sequence[int]) -> list[Event]:
         """What was recorded about pulls."""
+        if not numbers:
+            return []
         with self._connected() as connection:
-            return self._journal.of_pulls(connection, numbers)
+            found = self._journal.of_pulls(connection, numbers)
+        wanted = set(numbers)
+        return found + [event for event in self._events if event.pull in wanted]
 
     def events_under_keys(self, keys: Sequence[str]) -> list[Event]:
         """What was recorded under keys."""
+        self.look_up(keys)
+        return [
+            event
+            for key in dict.fromkeys(keys)
+            for event in (*self._in_journal[key], *self._keyed.get(key, ()))
+        ]
+
+    def look_up(self, keys: Sequence[str]) -> None:
+        """Read what the journal has under keys, all at once for those who will want to know."""
+        unknown = [key for key in dict.fromkeys(keys) if key not in self._in_journal]
+        if not unknown:
+            return
         with self._connected() as connection:
-            return self._journal.under_keys(connection, keys)
+            found = self._journal.under_keys(connection, unknown)
+        self._in_journal |= {key: [] for key in unknown}
+        for event in found:
+            assert event.key is not None
+            self._in_journal[event.key].append(event)
 
     def _connected(self) -> AbstractContextManager[Connection]:
         return self._store.reading() if self._connection is None else nullcontext(self._connection)
@@ -117,44 +144,57 @@ class Transaction:
     def record(
         self, proposed: Sequence[Event], now: float, progress: Callable[[int], None] | None = None
     ) -> list[Event]:
-        """Decide, once in a transaction; returns the events as they will be written."""
-        assert self._decided is None
+        """Decide; returns the events as they will be written."""
+        assert self._concluded is None
         state = self.state
-        seq, rewards = state.seq, state.rewards
-        self.is_dirty = True
+        rewards = state.rewards
+        self.is_dirty = self.is_spoiled = True
         with self._journal.explained():
             recorded = state.decide(proposed, now, progress)
-        point = None
         if state.engine.is_warm and _is_due(rewards, state.rewards, recorded):
-            point = self._point(now)
+            self._points.append(self._point(now))
+        self._events += recorded
+        self._now = now
+        for event in recorded:
+            if event.key is not None:
+                self._keyed.setdefault(event.key, []).append(event)
+        self.is_spoiled = False
+        return recorded
+
+    def conclude(self) -> None:
+        """Make ready what is to be written, if anything was decided; others need not wait yet."""
+        if not self._events:
+            return
+        state = self.state
         head = {
             "head": state.seq,
-            "changed": now,
+            "changed": self._now,
             "state": state.name,
             "delta": state.engine.plan.delta,
             "asked": state.asked,
             "rewards": state.rewards,
             "pending": len(state.pending),
             "answer": None if state.answer is None else json.dumps(state.answer),
-            "progress": _progress(state, point),
+            "progress": _progress(state, self._points[-1] if self._points else None),
             "checksum": state.checksum,
             "tags": json.dumps(state.tags) if state.tags else None,
         }
         # After a correction the journal would have to be read from its beginning.
-        is_due = state.seq // SNAPSHOT_EVERY > seq // SNAPSHOT_EVERY or proposed[0].kind == "voided"
-        self._decided = _Decided(recorded, head, point, state.snapshot() if is_due else None)
-        return recorded
+        is_due = state.seq // SNAPSHOT_EVERY > self._began // SNAPSHOT_EVERY or any(
+            event.kind == "voided" for event in self._events
+        )
+        self._concluded = _Concluded(head, state.snapshot() if is_due else None)
 
     def write(self, connection: Connection) -> None:
         """Write what was decided, if anything was."""
-        if self._decided is None:
+        if self._concluded is None:
             return
         store, study = self._store, self._journal.study
-        events, head, point, snapshot = self._decided
+        head, snapshot = self._concluded
         if self._connection is None:  # others may have changed their studies in the meantime
             head["changed"] = max(head["changed"], float(store.clock()))
-        store.append(connection, study, events, head)
-        if point is not None:
+        store.append(connection, study, self._events, head)
+        for point in self._points:
             store.add_point(connection, study, point)
         if snapshot is not None:
             code = snapshot_code(self.state)

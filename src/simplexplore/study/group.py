@@ -1,0 +1,71 @@
+"""Group commit: requests that share a transaction and its flush.
+
+They are decided one after the other, each with what those before it have decided. One that is
+refused has recorded nothing, and the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from simplexplore.errors import SimplexploreError, StoreError
+
+from .replica import Replica
+from .study import Study
+from .transaction import Transaction
+
+
+class Request(NamedTuple):
+    """Something to ask or tell that may safely be done twice, as `Study.ask` with a key is.
+
+    Attributes
+    ----------
+    work : function
+        Of the study, by one of its methods.
+    events : int
+        How many will be recorded.
+    keys : list of str
+        Under which it may have come before.
+    """
+
+    work: Callable[[Study], Any]
+    events: int = 1
+    keys: Sequence[str] = ()
+
+
+def commit(study: Study, requests: Sequence[Request]) -> list[Any]:
+    """Do what is requested; returns results, and errors where something was refused.
+
+    When this returns, all of it is on the disk.
+    """
+    replica: Replica = study._replica
+
+    def decide(transaction: Transaction) -> list[Any]:
+        transaction.look_up([key for request in requests for key in request.keys])
+        return [_outcome(study, request, transaction) for request in requests]
+
+    if len(requests) > 1:
+        try:
+            return replica.transact(decide, idempotent=True, events=sum(r.events for r in requests))
+        except Exception as error:
+            if isinstance(error, StoreError) and error.passing:  # all have waited long enough
+                return [error] * len(requests)
+    # Something is wrong with one of them, or with the store: each is told what concerns it.
+    return [_alone(study, request) for request in requests]
+
+
+def _outcome(study: Study, request: Request, transaction: Transaction) -> Any:
+    try:
+        return request.work(study)
+    except SimplexploreError as error:
+        if transaction.is_spoiled or isinstance(error, StoreError):
+            raise
+        return error
+
+
+def _alone(study: Study, request: Request) -> Any:
+    try:
+        return request.work(study)
+    except Exception as error:
+        return error

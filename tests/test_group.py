@@ -1,0 +1,217 @@
+"""Requests that share a transaction: decided as one after the other, acknowledged when flushed."""
+
+import asyncio
+import re
+import signal
+import threading
+from functools import partial
+
+import pytest
+
+import simplexplore as sx
+import workers
+from servers import Process
+from service_client import until
+from simplexplore.errors import ConflictError, PullError, SettingError, StoreError
+from simplexplore.service import study_queue
+from simplexplore.service.open_studies import OpenStudies
+from simplexplore.service.worker_processes import WorkerProcesses
+from simplexplore.service.worker_threads import WorkerThreads
+from simplexplore.study.group import Request, commit
+from simplexplore.study.pulls import Reward
+from simplexplore.study.state import State
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
+
+
+def asking(n=1, key=None):
+    return Request(partial(Study.ask, n=n, key=key), n, [] if key is None else [key])
+
+
+def telling(*rewards):
+    keys = [one.key for one in rewards if one.key is not None]
+    return Request(partial(Study.tell_many, rewards=rewards), len(rewards), keys)
+
+
+@pytest.fixture
+def study(url):
+    store = Store(url, clock=lambda: 1_000_000.0)
+    return Study.create(store, "mix", workers.star(), "ctns", expire_after=None)
+
+
+def one_by_one(study, requests):
+    outcomes = []
+    for request in requests:
+        try:
+            outcomes.append(request.work(study))
+        except sx.SimplexploreError as error:
+            outcomes.append(error)
+    return outcomes
+
+
+def requests(study, round_):
+    """Asks and tells, some repeated and some wrong, about what was asked for before."""
+    first, second, third = study.pending()[-3:]
+    return [
+        asking(2, f"ask {round_}"),
+        telling(Reward(0.5, first.id)),
+        telling(Reward(0.5, first.id)),  # again
+        telling(Reward(0.75, first.id)),  # and another number
+        asking(3, f"ask {round_}"),  # another request under a key of this group
+        asking(2, f"ask {round_}"),  # the same one
+        telling(Reward(0.1, arm="a", key=f"told {round_}")),
+        telling(Reward(0.1, arm="a", key=f"told {round_}"), Reward(0.2, arm="d", key="new")),
+        telling(Reward(0.3, second.id), Reward(0.3, third.id[:-4] + "zzzz")),  # all or none
+        telling(Reward(0.4, second.id), Reward(0.4, third.id)),
+        telling(Reward(0.4, "nonsense")),
+        asking(),
+    ]
+
+
+def in_words(outcome, study):
+    """A result or an error without what differs between two studies."""
+    if isinstance(outcome, Exception):
+        ids = rf"{study._replica.ids.code}-(\d+)-\w{{4}}"
+        return type(outcome), re.sub(ids, r"\1", str(outcome)).replace(study.name, "NAME")
+    return [{**vars(one), "id": None, "pull": None} for one in outcome]
+
+
+def without_ids(events):
+    return [{name: value for name, value in one.items() if name != "pull"} for one in events]
+
+
+def test_a_group_is_its_requests_one_after_the_other(study):
+    twin = Study.create(study.store, "twin", workers.star(), "ctns", expire_after=None)
+    for one in (study, twin):
+        one.tell_many([Reward(0.5, arm=arm) for arm in workers.MEANS])  # points of the history
+        one.ask(3)
+    for round_ in range(4):
+        grouped = commit(study, requests(study, round_))
+        apart = one_by_one(twin, requests(twin, round_))
+        assert [in_words(x, study) for x in grouped] == [in_words(x, twin) for x in apart]
+        refused = [type(one) for one in grouped if isinstance(one, Exception)]
+        assert refused == [ConflictError, ConflictError, PullError, PullError]
+        assert grouped[5] == grouped[0]
+        assert grouped[2][0].outcome == "repeated"
+    assert without_ids(study.events()) == without_ids(twin.events())
+    assert study.history() == twin.history()
+    rows = {row["name"]: {**row, "name": None} for row in Study.list(study.store)}
+    assert rows["mix"] == rows["twin"]
+    assert study.verify()
+    assert Study.open(Store(study.store.url), "mix").verify()
+
+
+def test_one_transaction_and_one_flush(study, monkeypatch):
+    happened = []
+    append, flush = Store.append, Store.flush
+    monkeypatch.setattr(
+        Store, "append", lambda *a, **k: happened.append("append") or append(*a, **k)
+    )
+    monkeypatch.setattr(Store, "flush", lambda self: happened.append("flush") or flush(self))
+    assert [len(pulls) for pulls in commit(study, [asking(2, "x"), asking(), asking()])] == [
+        2,
+        1,
+        1,
+    ]
+    assert happened == ["append", "flush"]
+
+
+def test_nothing_is_acknowledged_that_was_not_flushed(study, monkeypatch):
+    def fail(_):
+        raise StoreError("the disk failed")
+
+    monkeypatch.setattr(Store, "flush", fail)
+    outcomes = commit(study, [asking(1, "x"), asking(1, "y")])
+    assert [type(one) for one in outcomes] == [StoreError, StoreError]
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, SettingError])
+def test_one_that_breaks_off_half_way(study, monkeypatch, failure):
+    """What it had decided is forgotten, and the others are done without it."""
+    decide = State.decide
+
+    def breaking(self, proposed, *rest):
+        recorded = decide(self, proposed, *rest)
+        if proposed[0].key == "bad":
+            raise failure("half-way")
+        return recorded
+
+    monkeypatch.setattr(State, "decide", breaking)
+    outcomes = commit(study, [asking(1, "good"), asking(1, "bad"), asking(2, "better")])
+    assert [len(outcomes[0]), type(outcomes[1]), len(outcomes[2])] == [1, failure, 2]
+    assert [event["key"] for event in study.events()] == ["good", "better", "better"]
+    assert study.ask(1, key="good") == outcomes[0]
+    assert study.verify()
+
+
+def test_groups_of_several_servers(study, url):
+    """Two programs that write groups to one study decide one after the other."""
+    told = []
+
+    def serve(who):
+        own = Study.open(Store(url), "mix")
+        for turn in range(10):
+            asked = commit(own, [asking(2, f"{who} {turn} {i}") for i in range(3)])
+            rewards = [Reward(0.5, pull.id) for pulls in asked for pull in pulls]
+            commit(own, [telling(one) for one in rewards])
+            told.extend((one.pull, one.reward) for one in rewards)
+
+    threads = [threading.Thread(target=serve, args=(who,)) for who in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == 2 * 10 * 6
+    assert workers.is_sound(study, told)
+
+
+def test_the_service_commits_in_groups(study, url, monkeypatch):
+    """Requests that come while others are written share the next transaction, in their order."""
+    sizes = []
+    monkeypatch.setattr(
+        study_queue,
+        "commit",
+        lambda study, requests: sizes.append(len(requests)) or commit(study, requests),
+    )
+
+    async def many():
+        threads, processes = WorkerThreads(), WorkerProcesses()
+        studies = OpenStudies(Store(url), threads, processes)
+        wanted = [asking(1, f"k{i}") for i in range(20)]
+        wanted[7] = asking(0, "k7")
+        found = await asyncio.gather(
+            *(studies.commit("token", "mix", one) for one in wanted), return_exceptions=True
+        )
+        threads.close()
+        processes.close()
+        return found
+
+    found = asyncio.run(many())
+    assert [type(one) for one in found].index(SettingError) == 7
+    del found[7]
+    assert [pull.id for (pull,) in found] == [pull.id for pull in study.pending()]
+    assert sum(sizes) == 20
+    assert len(sizes) < 10
+
+
+def test_a_service_killed_while_it_writes_groups(url, tmp_path):
+    """What clients were told is in the journal, and they go on with the next server."""
+    study = Study.create(url, "mix", workers.star(), "ctns")
+    study.ask()
+
+    def written():
+        return [log.stat().st_size if log.exists() else 0 for log in crew.logs]
+
+    def wait_until_all_were_answered():
+        before = written()
+        until(lambda: all(x < y for x, y in zip(before, written(), strict=True)))
+
+    served = Process(url, tmp_path / "log")
+    crew = workers.Crew(served.url, "mix", 8, 1, 120.0, tmp_path)
+    wait_until_all_were_answered()
+    served.stop(signal.SIGKILL)
+    with Process(url, tmp_path / "log", served.port):
+        wait_until_all_were_answered()
+        crew.stop()
+        assert len(crew.wait()) == 8
+    assert workers.is_sound(study, workers.acknowledged(crew.logs))
