@@ -145,6 +145,20 @@ def test_without_constraints_both_scenarios_are_one():
     assert first.stopping_times.tolist() == second.stopping_times.tolist()
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [["20*a1 + a2 + a3 <= 0.5"], ["20*a1 + a2 + a3 <= 0.5", "10*a1 + 5*a2 + a4 <= 1"]],
+    ids=["one row", "two rows"],
+)
+def test_forced_turns_are_saved_for(rows):
+    """Two policies that tie for ever use up the row that a dear arm needs a lot of."""
+    means, steps = [-1.0, 1.0, 1.0, 0.0, 0.0], 3000
+    engine = engine_for(Problem(5, rows, means=means, scenario="anytime"), "top-two", delta=1e-9)
+    arms = follow(engine, np.tile(np.array(means)[:, None], (1, steps)), steps)
+    turns = 5 * (np.sqrt(25 + steps) - 5)
+    assert (np.bincount(arms, minlength=5) > engine._setting.inside * turns / 2).all()
+
+
 def test_late_and_lost_rewards_count(tmp_path):
     """A study of four doses: whatever comes late or never, patients treated are what counts."""
     problem = NEVER["doses"].replace(scenario="anytime", delta=0.05)
