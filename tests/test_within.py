@@ -152,11 +152,12 @@ def test_without_constraints_both_scenarios_are_one():
 )
 def test_forced_turns_are_saved_for(rows):
     """Two policies that tie for ever use up the row that a dear arm needs a lot of."""
-    means, steps = [-1.0, 1.0, 1.0, 0.0, 0.0], 3000
-    engine = engine_for(Problem(5, rows, means=means, scenario="anytime"), "top-two", delta=1e-9)
+    means, steps = [-1.0, 1.0, 1.0, 0.0, 0.0][: 3 + len(rows)], 3000
+    size = len(means)
+    engine = engine_for(Problem(size, rows, means=means, scenario="anytime"), "top-two", delta=1e-9)
     arms = follow(engine, np.tile(np.array(means)[:, None], (1, steps)), steps)
-    turns = 5 * (np.sqrt(25 + steps) - 5)
-    assert (np.bincount(arms, minlength=5) > engine._setting.inside * turns / 2).all()
+    turns = size * (np.sqrt(size**2 + steps) - size)
+    assert (np.bincount(arms, minlength=size) > engine._setting.inside * turns / 2).all()
 
 
 def test_late_and_lost_rewards_count(tmp_path):
