@@ -221,7 +221,8 @@ def test_edges_end_where_fractions_say(off):
             vertex, edges = table.vertices[number], table.edges(number)
             for e in range(len(edges)):
                 shares, binding = across_exactly(polytope, vertex, edges.exact(e))
-                zero, found, slacks = polytope.across(vertex, edges, e)
+                moved, zero, slacks = polytope.across(vertex, edges, e)
+                found = {**vertex.shares, **moved}
                 assert {a: x for a, x in found.items() if x} == {
                     a: x for a, x in shares.items() if x
                 }
@@ -230,6 +231,45 @@ def test_edges_end_where_fractions_say(off):
                 checked += 1
             table.follow(int(table.arrays().first_edge[number]))
     assert checked > 100
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_vertices_next_to_known_ones_are_those_made_anew(seed):
+    rng = np.random.default_rng([seed, 15])
+    size = int(rng.integers(5, 9))
+    # Equal rows, equal limits and round numbers make many vertices degenerate.
+    rows = rng.integers(0, 3, size=(2, size)).astype(float)
+    polytope = Polytope(
+        Problem(
+            size,
+            [
+                *(f"a{a} <= {x}" for a, x in enumerate(rng.choice([0.25, 0.5, 0.3], size), 1)),
+                *(f"a{a} >= {x}" for a, x in enumerate(rng.choice([0.0, 0.05], size), 1)),
+                *(
+                    " + ".join(f"{x}*a{a}" for a, x in enumerate(row, 1)) + " <= 1.25"
+                    for row in rows.tolist()
+                ),
+            ],
+        )
+    )
+    form = polytope.form
+    table = VertexTable(polytope, polytope.optimal_vertex(rng.normal(size=size)))
+    pivoted = 0
+    for number in range(25):
+        vertex, edges = table.vertices[number], table.edges(number)
+        for e in range(len(edges)):
+            moved, zero, slacks = polytope.across(vertex, edges, e)
+            near = form.next_to(vertex, moved, zero, slacks)
+            anew = form.canonical({**vertex.shares, **moved}, slacks)
+            assert near == anew
+            assert near.basis == anew.basis
+            assert near.capped == anew.capped
+            assert list(near.shares.items()) == list(anew.shares.items())
+            assert near.policy.tolist() == anew.policy.tolist()
+            inside = [x for a, x in anew.shares.items() if form.floor[a] < x < form.cap[a]]
+            pivoted += len(inside) + len(slacks) == len(form.rows)
+            table.follow(int(table.arrays().first_edge[number]) + e)
+    assert pivoted > 20
 
 
 def test_following_an_edge_twice_adds_nothing():

@@ -145,6 +145,21 @@ def test_without_constraints_both_scenarios_are_one():
     assert first.stopping_times.tolist() == second.stopping_times.tolist()
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [["20*a1 + a2 + a3 <= 0.5"], ["20*a1 + a2 + a3 <= 0.5", "10*a1 + 5*a2 + a4 <= 1"]],
+    ids=["one row", "two rows"],
+)
+def test_forced_turns_are_saved_for(rows):
+    """Two policies that tie for ever use up the row that a dear arm needs a lot of."""
+    means, steps = [-1.0, 1.0, 1.0, 0.0, 0.0][: 3 + len(rows)], 3000
+    size = len(means)
+    engine = engine_for(Problem(size, rows, means=means, scenario="anytime"), "top-two", delta=1e-9)
+    arms = follow(engine, np.tile(np.array(means)[:, None], (1, steps)), steps)
+    turns = size * (np.sqrt(size**2 + steps) - size)
+    assert (np.bincount(arms, minlength=size) > engine._setting.inside * turns / 2).all()
+
+
 def test_late_and_lost_rewards_count(tmp_path):
     """A study of four doses: whatever comes late or never, patients treated are what counts."""
     problem = NEVER["doses"].replace(scenario="anytime", delta=0.05)

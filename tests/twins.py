@@ -68,6 +68,12 @@ class Law:
     variance: np.ndarray
     offset: float = 0.0  # alternatives are v . lam <= -offset
 
+    def spread(self, mu):
+        """Variances at these means."""
+        if self.kind == "gaussian":
+            return self.variance
+        return mu if self.kind == "poisson" else mu * (1 - mu)
+
     def divergence(self, a, mu, lam):
         if self.kind == "gaussian":
             return (mu - lam) ** 2 / (2 * self.variance[a])
@@ -437,12 +443,17 @@ class Guard:
         """The arms that use up no row."""
         return (self.uses_up - self.least[:, None] <= 1e-7).all(axis=0)
 
-    def least_harm(self, n):
-        """The arm after which excesses have the least sum of squares."""
+    def harm(self, n):
+        """Sums of squares of the excesses after a pull of each arm."""
         above, equal, _ = self.after(n)
         harm = (np.maximum(above - self.room, 0) ** 2).sum(axis=0)
         harm += (np.maximum(equal - self.step, 0) ** 2).sum(axis=0)
         harm[~self.arms] = math.inf
+        return harm
+
+    def least_harm(self, n):
+        """The arm after which excesses have the least sum of squares."""
+        harm = self.harm(n)
         return int(np.flatnonzero(harm <= harm.min() + 1e-12)[0])
 
 
@@ -467,6 +478,7 @@ class Twin:
         self.guard = Guard(setting)
         self.filler = setting.inside.copy()
         self.solved, self.due, self.price = None, 0.0, np.ones(self.size)
+        self.turns, self.taken, self.saved_for = 0, np.zeros(self.size), None
         self.limits = (setting.lowest, setting.highest)
         self.threshold = threshold
         self.choices = Xoshiro(words[1])
@@ -650,6 +662,7 @@ class Twin:
         """The exact allocation, when the vertex is new or samples have grown by 2%."""
         if self.solved is None:
             self.target = self.n.copy()
+            self.turns = self._turns_due(self.pulls - 1)
         if self.solved != self.vertex or self.pulls >= self.due:
             edges = self.edges()
             q = self.weights.setdefault(self.vertex, np.zeros(len(edges)))
@@ -659,19 +672,41 @@ class Twin:
             if gain is not None:
                 self.price = np.maximum(gain, 1e-3 * gain.max())
 
+    def _turns_due(self, pulls):
+        part = 1.0 if self.anytime else 0.5
+        return int(part * self.size * (math.hypot(self.size, math.sqrt(pulls)) - self.size) // 1)
+
+    def _turn(self):
+        """In proportion to `inside`; if limits forbid an arm, on and on until it has been paid."""
+        inside, wanted = self.rows.inside, self.saved_for
+        if wanted is None:
+            arms = np.flatnonzero(inside)
+            wanted = int(arms[np.argmin((self.taken[arms] + 0.5) / inside[arms])])
+        keeps = self.guard.keeps(self.n)
+        arm = wanted
+        if not keeps.any():
+            arm = self.guard.least_harm(self.n)
+        elif not keeps[wanted]:
+            left = np.where(keeps, self.guard.harm(self.n + np.eye(self.size)[wanted]), math.inf)
+            tied = left <= left.min() + 1e-12
+            arm = self.chosen if tied[self.chosen] else int(np.argmin(left))
+        self.taken[arm] += 1
+        self.turns += 1
+        ahead = self.turns - self._turns_due(self.pulls)
+        waits = arm != wanted and ahead * inside[wanted] < 1
+        self.saved_for = wanted if waits else None
+        return arm
+
     def _top_two(self, evidence):
         """All on the arms of the edge with the least evidence, where they inform most."""
         edges, mu = self.edges(), self.mu
-        part = 1.0 if self.anytime else 0.5
-        due = [
-            part * self.size * (math.hypot(self.size, math.sqrt(t)) - self.size) // 1
-            for t in (self.pulls - 1, self.pulls)
-        ]
-        if due[1] > due[0] and self.anytime:
-            return [self.rows.inside.copy()]
-        if due[1] > due[0]:
+        due = self._turns_due(self.pulls)
+        if self.anytime:
+            if self.saved_for is not None or due > self.turns:
+                return [np.eye(self.size)[self._turn()]]
+        elif due > self._turns_due(self.pulls - 1):
             arms = np.flatnonzero(self.rows.inside)
-            return [np.eye(self.size)[arms[int(due[1]) % len(arms)]]]
+            return [np.eye(self.size)[arms[due % len(arms)]]]
         rarest = np.array([self.n[np.flatnonzero(v)].min() for v in edges])
         score = evidence + np.log(rarest) / 2
         options = []
@@ -681,6 +716,9 @@ class Twin:
                 options.append((v, spend(self.n * d, 1 / self.costs)))
             if value < 1e-12:  # rounding may say that means tie, or that they do not
                 options.append((v, (v != 0) / np.count_nonzero(v)))
+                near = v**2 * self.law.spread(mu) / self.n  # where n d tends to as means meet
+                if near.any():
+                    options.append((v, spend(near, 1 / self.costs)))
         if not self.anytime:
             return [shares for _, shares in options]
         return [w for v, shares in options for w in self._priced(v, shares)]

@@ -77,11 +77,11 @@ class VertexTable:
             number = int(np.searchsorted(first, edge, side="right")) - 1
             local = edge - int(first[number])
             there, edges = self.vertices[number], self._edges[number]
-            zero, shares, slacks = self.polytope.across(there, edges, local)
+            moved, zero, slacks = self.polytope.across(there, edges, local)
             known = self._number.get(zero)
-            following = (
-                self.add(self.polytope.form.canonical(shares, slacks)) if known is None else known
-            )
+            if known is None:
+                known = self.add(self.polytope.form.next_to(there, moved, zero, slacks))
+            following = known
             self._buffers.following[edge] = following
         return following
 

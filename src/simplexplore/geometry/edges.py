@@ -99,10 +99,15 @@ def _unit_edges(local: LocalTableau) -> Edges:
     doubtful = np.abs(change) < DOUBT * local.magnitude
     terms = np.where(doubtful | (change == 0), 0.0, local.magnitude)
     cancelled = np.divide(terms, np.abs(change), out=np.zeros_like(change), where=terms > 0)
-    for n in np.flatnonzero(doubtful.any(axis=0)):
-        exact = local.exact_arms(int(local.nonbasic[n]))
-        for r in np.flatnonzero(doubtful[:, n]):
-            change[r, n] = -float(exact[local.arms[r]]) * local.away[n]
+    unclear = np.flatnonzero(doubtful.any(axis=0))
+    kinds, first, kind = np.unique(
+        local.form.alike[local.nonbasic[unclear]], return_index=True, return_inverse=True
+    )
+    exact = np.zeros((len(local.arms), len(kinds)))
+    for k, n in enumerate(unclear[first]):
+        exact[:, k] = list(local.exact_arms(int(local.nonbasic[n])).values())
+    exact = -exact[:, kind] * local.away[unclear]
+    change[:, unclear] = np.where(doubtful[:, unclear], exact, change[:, unclear])
     own = local.nonbasic < size
     arms = np.broadcast_to(np.array(local.arms, dtype=np.int64), (len(own), len(local.arms)))
     index = np.column_stack([np.where(own, local.nonbasic, 0), arms])

@@ -179,13 +179,12 @@ class Polytope:
 
     def adjacent(self, vertex: Vertex, edges: Edges, e: int) -> Vertex:
         """The adjacent vertex that edge `e` leads to, exactly and canonically."""
-        _, shares, slacks = self.across(vertex, edges, e)
-        return self.form.canonical(shares, slacks)
+        return self.form.next_to(vertex, *self.across(vertex, edges, e))
 
     def across(
         self, vertex: Vertex, edges: Edges, e: int
-    ) -> tuple[frozenset[int], dict[int, Fraction], list[int]]:
-        """What is zero at the adjacent vertex, its exact shares, and its positive slacks."""
+    ) -> tuple[dict[int, Fraction], frozenset[int], list[int]]:
+        """Of the adjacent vertex the shares that changed, what is zero, and positive slacks."""
         form, direction = self.form, edges.exact(e)
         arms = {a: vertex.shares.get(a, Fraction(0)) for a in direction}
         step = min((form.floor[a] - arms[a]) / x for a, x in direction.items() if x < 0)
@@ -197,13 +196,16 @@ class Polytope:
         slacks = {}
         for i in rows[self._may_bind(vertex, direction, rows, step)].tolist():
             change = form.used(i, direction)
-            slacks[i] = (form.exact_bound(i) - form.used(i, vertex.shares), change)
+            room = Fraction(0)
+            if self.size + i not in vertex.zero:
+                room = form.exact_bound(i) - form.used(i, vertex.shares)
+            slacks[i] = (room, change)
             if change > 0:
                 step = min(step, slacks[i][0] / change)
-        shares = vertex.shares | {a: x + step * direction[a] for a, x in arms.items()}
+        moved = {a: x + step * direction[a] for a, x in arms.items()}
         tight = {i for i, (room, change) in slacks.items() if room == step * change}
         positive = [self.size + i for i in rows.tolist() if i not in tight]
-        return form.zero_at(shares, tight), shares, positive
+        return moved, form.zero_after(vertex, moved, tight), positive
 
     def _may_bind(
         self, vertex: Vertex, direction: dict[int, Fraction], rows: Indices, step: Fraction

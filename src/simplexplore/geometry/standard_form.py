@@ -9,13 +9,13 @@ are in doubt, and a simplex method in fractions takes over in the rare case that
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -170,6 +170,7 @@ class StandardForm:
 
     def _fix_arms(self) -> None:
         """Floats of the ends, and arms that have no room between them."""
+        self.__dict__.pop("faces", None)
         self.low = np.array([float(x) for x in self.floor])
         self.high = np.array([np.inf if x is None else float(x) for x in self.cap])
         self.fixed = np.array([x == y for x, y in zip(self.floor, self.cap, strict=True)])
@@ -224,16 +225,34 @@ class StandardForm:
 
     def used(self, i: int, shares: Mapping[int, Fraction]) -> Fraction:
         """Row i at some shares, exactly."""
-        return sum((self.entry(i, a) * x for a, x in shares.items()), Fraction(0))
+        above: dict[int, int] = {}  # by denominator: reducing every term would take the time
+        for a, x in shares.items():
+            entry = self.entry(i, a)
+            below = entry.denominator * x.denominator
+            above[below] = above.get(below, 0) + entry.numerator * x.numerator
+        return sum((Fraction(x, below) for below, x in above.items()), Fraction(0))
 
     def face(self, column: int, capped: bool) -> int:
         """The variable that is zero while a column rests at one of its ends."""
         if column >= self.size:
             return column
         share = self.cap[column] if capped else self.floor[column]
-        assert share is not None
+        if share is None:
+            return -1
         tight = self._tight(column, share)
         return column if share == 0 or not tight else tight[0]
+
+    @cached_property
+    def faces(self) -> Indices:
+        """`face` of each variable at its lower and its upper end (-1: it has none)."""
+        variables = range(self.size + self.count)
+        return np.array([[self.face(c, capped) for c in variables] for capped in (False, True)])
+
+    @cached_property
+    def alike(self) -> Indices:
+        """A number for each variable, the same for those with the same coefficients in all rows."""
+        kinds = np.unique(self._user_rows, axis=1, return_inverse=True)[1].ravel()
+        return np.append(kinds, self.size + np.arange(self.count))
 
     def _tight(self, arm: int, share: Fraction) -> list[int]:
         """Slacks of the limits that are tight where an arm has this share."""
@@ -418,6 +437,48 @@ class StandardForm:
             chosen = self._independent(sorted(between) + [c for _, c in sorted(ends)])
         return self.vertex(chosen, capped.difference(chosen))
 
+    def zero_after(
+        self, vertex: Vertex, moved: Mapping[int, Fraction], binding: Iterable[int]
+    ) -> frozenset[int]:
+        """`zero_at` where some arms of a vertex have moved to other shares."""
+        rows = {self.size + int(i) for i in self.general}
+        limits = {self.size + i for a in moved for i in chain(*self._tight_at.get(a, {}).values())}
+        zero = {a for a, x in moved.items() if not x}
+        zero.update(c for a, x in moved.items() for c in self._tight(a, x))
+        zero.update(self.size + i for i in binding)
+        rest = vertex.zero.difference(rows, limits, moved)
+        return rest.union(c for c in zero if self.live[c])
+
+    def next_to(
+        self,
+        vertex: Vertex,
+        moved: Mapping[int, Fraction],
+        zero: frozenset[int],
+        slacks: Sequence[int],
+    ) -> Vertex:
+        """`canonical` where some arms of a vertex have moved to those of another, an exact one.
+
+        Where as many variables as there are rows lie between their ends, they are the basis, and
+        nothing else needs to be looked at again.
+        """
+        shares = {**vertex.shares, **moved}
+        between, capped = list(slacks), set(vertex.capped)
+        for a in {c for c in vertex.basis if c < self.size}.union(moved):
+            share = shares.get(a, Fraction(0))
+            capped.discard(a)
+            if share == self.cap[a]:
+                capped.add(a)
+            elif share != self.floor[a]:
+                between.append(a)
+        if len(between) != len(self.rows):
+            return self.canonical(shares, slacks)
+        policy = vertex.policy.copy()
+        for a, x in moved.items():
+            policy[a] = float(x)
+        gone = {a for a, x in moved.items() if not x}
+        shares = {a: shares[a] for a in sorted(shares.keys() - gone)}
+        return Vertex(zero, policy, shares, tuple(sorted(between)), frozenset(capped))
+
     def _independent(self, columns: Sequence[int]) -> list[int]:
         """Those columns, from the first on, that do not depend on the ones before."""
         work = self.matrix(self.rows, columns)
@@ -486,7 +547,7 @@ class StandardForm:
         """The cost whose value is the sum of the wanted variables, up to a constant."""
         cost = wanted.astype(float)
         for a, ends in self._tight_at.items():
-            for i in itertools.chain.from_iterable(ends.values()):
+            for i in chain.from_iterable(ends.values()):
                 cost[a] += cost[self.size + i] * (-1 if self._caps[i] else 1)
                 cost[self.size + i] = 0.0
         return cost
@@ -600,12 +661,12 @@ class LocalTableau:
         self.form = form
         self.vertex = vertex
         self.arms, self.tight, self.loose = form.split(vertex.basis)
-        basic = set(vertex.basis)
-        faces = [
-            (form.face(c, c in vertex.capped), c) for c in form.columns.tolist() if c not in basic
-        ]
-        self.nonbasic = np.array([c for _, c in sorted(faces)], dtype=np.int64)
-        self.away = np.where(np.isin(self.nonbasic, list(vertex.capped)), -1, 1)
+        capped = np.zeros(form.size + form.count, dtype=np.int64)
+        capped[list(vertex.capped)] = 1
+        nonbasic = np.setdiff1d(form.columns, vertex.basis, assume_unique=True)
+        order = np.lexsort((nonbasic, form.faces[capped[nonbasic], nonbasic]))
+        self.nonbasic = nonbasic[order]
+        self.away = 1 - 2 * capped[self.nonbasic]
         inverse = np.linalg.inv(form.matrix(self.tight, self.arms))
         self.magnitude = max(1.0, float(np.abs(inverse).max(initial=0.0)))
         self.body_arms = inverse @ form.matrix(self.tight, self.nonbasic)
@@ -631,10 +692,11 @@ class LocalTableau:
 
     def exact_arms(self, column: int) -> dict[int, Fraction]:
         """Tableau entries of the basic arms in one column."""
-        if column not in self._exact:
+        kind = int(self.form.alike[column])
+        if kind not in self._exact:
             right = [self.form.entry(i, column) for i in self.tight]
-            self._exact[column] = self._inverse.times(right)
-        return self._exact[column]
+            self._exact[kind] = self._inverse.times(right)
+        return self._exact[kind]
 
     def exact_prices(self, cost: Array) -> tuple[list[int], list[Fraction]]:
         """Rows with a price at a cost: it less their priced entries is what a column adds."""

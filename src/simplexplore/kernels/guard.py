@@ -107,33 +107,64 @@ def squared(excess: float) -> float:
 
 
 @kernel
-def least_harm(setting: Setting, run: Run, memory: Memory) -> int:
-    """The arm after which excesses have the least sum of squares."""
+def harm(setting: Setting, run: Run, memory: Memory, a: int, owed: int) -> float:
+    """Sum of squares of the excesses after a pull of an arm and one of another, if not -1."""
     excess = memory.excess
     m = setting.limit.size
-    pulls = excess[m + setting.total.size] + 1.0
+    found = 0.0
+    for i in range(m):
+        before = excess[i]
+        if owed >= 0:
+            before += setting.above[i, owed] - setting.limit[i]
+        found += squared(before + setting.above[i, a] - setting.limit[i] - room(setting, run))
+    for i in range(setting.total.size):
+        before = excess[m + i]
+        if owed >= 0:
+            before += setting.equal[i, owed] - setting.total[i]
+        after = abs(before + setting.equal[i, a] - setting.total[i])
+        found += squared(after - setting.steps[i])
+    if setting.limited:
+        # Of the single arms' terms only its own changes with who is played.
+        pulls = excess[m + setting.total.size] + (1.0 if owed < 0 else 2.0)
+        n = handed_out(run, a)
+        spare = room_of_arm(setting, run, a)
+        found += squared(n + 1.0 - pulls * setting.cap[a] - spare)
+        found -= squared(n - pulls * setting.cap[a] - spare)
+        found += squared(pulls * setting.floor[a] - n - 1.0 - spare)
+        found -= squared(pulls * setting.floor[a] - n - spare)
+    return found
+
+
+@kernel
+def least_harm(setting: Setting, run: Run, memory: Memory) -> int:
+    """The arm after which excesses have the least sum of squares."""
     arm = -1
     least = math.inf
     for k in range(setting.first_arms.size):
         a = setting.first_arms[k]
-        harm = 0.0
-        for i in range(m):
-            harm += squared(excess[i] + setting.above[i, a] - setting.limit[i] - room(setting, run))
-        for i in range(setting.total.size):
-            after = abs(excess[m + i] + setting.equal[i, a] - setting.total[i])
-            harm += squared(after - setting.steps[i])
-        if setting.limited:
-            # Of the single arms' terms only its own changes with who is played.
-            n = handed_out(run, a)
-            spare = room_of_arm(setting, run, a)
-            harm += squared(n + 1.0 - pulls * setting.cap[a] - spare)
-            harm -= squared(n - pulls * setting.cap[a] - spare)
-            harm += squared(pulls * setting.floor[a] - n - 1.0 - spare)
-            harm -= squared(pulls * setting.floor[a] - n - spare)
-        if harm < least:
-            least = harm
+        after = harm(setting, run, memory, a, -1)
+        if after < least:
+            least = after
             arm = a
     return arm
+
+
+@kernel
+def save_for(setting: Setting, run: Run, memory: Memory, owed: int) -> int:
+    """The arm to play until limits allow the one that is owed a pull.
+
+    Of the arms that keep them, the one that leaves the least to save.
+    """
+    arm = -1
+    least = math.inf
+    for k in range(setting.first_arms.size):
+        a = setting.first_arms[k]
+        if keeps(setting, run, memory, a):
+            after = harm(setting, run, memory, a, owed)
+            if after < least:
+                least = after
+                arm = a
+    return arm if arm >= 0 else least_harm(setting, run, memory)
 
 
 @kernel

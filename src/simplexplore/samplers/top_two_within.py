@@ -4,23 +4,25 @@ The challenger and its arms' shares are those of top_two.py, each divided by the
 arm: what the exact allocation gains by it (docs/theory/tracking.md). Prices change slowly, so
 that allocation is solved for again only when the recommendation moves or samples have grown by
 a part of themselves. While limits forbid the arm whose turn it is, the one furthest behind the
-exact allocation is played instead, to save for it.
+exact allocation is played instead, to save for it. A forced turn that they forbid is owed: turns
+that would come later are taken at once to save for it.
 """
 
 from __future__ import annotations
 
 import math
 
-from simplexplore.kernels.guard import fill, keeps
+from simplexplore.kernels.guard import fill, keeps, save_for
 from simplexplore.kernels.kernel import kernel
 from simplexplore.kernels.maximin import maximin, worthwhile
 from simplexplore.kernels.records import PULLS, VERTEX, Memory, Run, Setting, Table
 
 from .top_two import challenger_of, share, turns
 
-# The vertex of the last solution, plus one, and when the next one is due; the arms' prices; and
-# until when a new vertex waits for its solution.
-ARM_VECTORS = 3
+# The vertex of the last solution, plus one, and when the next one is due; the arms' prices; until
+# when a new vertex waits for its solution, and how many turns there were; how many of them each
+# arm had; the arm that is saved for, plus one.
+ARM_VECTORS = 5
 EDGE_VECTORS = 1
 TRACKING = "focused"
 
@@ -61,6 +63,38 @@ def solve(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
 
 
 @kernel
+def take_turn(setting: Setting, run: Run, memory: Memory, pulls: float) -> None:
+    """A forced pull: of the arm with the fewest turns for its share, or of one that saves for it.
+
+    Limits allow `inside`, so that so many turns pay for a pull of an arm as it takes them to owe
+    it one. It is given up when these are used up, which only limits that interlock can bring
+    about, and is still owed.
+    """
+    count, taken, saved_for = memory.arms[2], memory.arms[3], memory.arms[4]
+    wanted = int(saved_for[0]) - 1
+    if wanted < 0:
+        least = math.inf
+        for k in range(setting.first_arms.size):
+            a = setting.first_arms[k]
+            quotient = (taken[a] + 0.5) / setting.inside[a]
+            if quotient < least:
+                least = quotient
+                wanted = a
+    arm = wanted
+    if not keeps(setting, run, memory, wanted):
+        arm = save_for(setting, run, memory, wanted)
+    taken[arm] += 1.0
+    count[1] += 1.0
+    ahead = count[1] - turns(setting, pulls, TURNS)
+    saved_for[0] = 0.0
+    if arm != wanted and ahead * setting.inside[wanted] < 1.0:
+        saved_for[0] = wanted + 1.0
+    for a in range(setting.size):
+        run.w[a] = 0.0
+    run.w[arm] = 1.0  # a whole pull leaves who is behind whom as it was
+
+
+@kernel
 def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     """Share the next sample among the challenger's arms by what each would tell for its price."""
     pulls = float(run.integers[PULLS])
@@ -70,12 +104,12 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         # What the first round owed is of no interest any more.
         for a in range(setting.size):
             run.target[a] = run.n[a]
+        memory.arms[2, 1] = turns(setting, pulls - 1.0, TURNS)
     moved = last[0] != vertex + 1.0 and pulls >= memory.arms[2, 0]
     if moved or pulls >= last[1]:
         solve(setting, table, run, memory)
-    if turns(setting, pulls, TURNS) > turns(setting, pulls - 1.0, TURNS):
-        for a in range(setting.size):
-            run.w[a] = setting.inside[a]
+    if memory.arms[4, 0] > 0.0 or turns(setting, pulls, TURNS) > memory.arms[2, 1]:
+        take_turn(setting, run, memory, pulls)
         return
     for a in range(setting.size):
         run.w[a] = 0.0
