@@ -10,6 +10,8 @@ import math
 import threading
 import types
 from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +47,11 @@ SOURCE = "__source__"
 
 Definition = ast.FunctionDef | ast.Assign
 
-# Python's parser counts its depth for all threads together, and fails if two of them use it
-# (seen with 3.11).
+# Python's parser counts its depth for all threads together, and fails with a SystemError if two of
+# them use it (seen with 3.11). Ours take turns; others, such as whoever formats a traceback, do not
+# ask, so that what failed for that reason is tried again, and a text is parsed once.
 _PARSING = threading.Lock()
+_TRIES = 5
 
 
 def read(path: Path) -> str:
@@ -64,11 +68,19 @@ def parsed(path: Path) -> ast.Module:
     """The syntax tree of a file; `SettingError` says what is wrong with it."""
     text = read(path)
     try:
-        with _PARSING:
-            return ast.parse(text)
+        return _tree(text)
     except SyntaxError as error:
         place = f", line {error.lineno}" if error.lineno else ""
         raise SettingError(f"{path.name}{place}: {error.msg}.") from None
+
+
+@lru_cache(maxsize=64)
+def _tree(text: str) -> ast.Module:
+    with _PARSING:
+        for _ in range(_TRIES - 1):
+            with suppress(SystemError):
+                return ast.parse(text)
+        return ast.parse(text)
 
 
 def definitions(path: Path) -> list[Definition]:
