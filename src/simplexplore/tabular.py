@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -47,12 +48,12 @@ _TEX = {
 }
 
 
-class Tabular:
+class Tabular(ABC):
     """What has rows: names of columns, and under each a plain value."""
 
+    @abstractmethod
     def rows(self) -> Rows:
         """All rows, as `to_frame` and `to_csv` give them."""
-        raise NotImplementedError
 
     def _brief_rows(self) -> Rows:
         """The rows that people read."""

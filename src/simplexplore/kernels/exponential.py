@@ -319,9 +319,6 @@ def evaluate(setting: Setting, table: Table, run: Run, e: int) -> None:
 @kernel
 def refresh(setting: Setting, table: Table, run: Run) -> None:
     """Recompute gaps and statistics of all edges of the vertex."""
-    run.scale[0] = 0.0
-    for a in range(setting.size):
-        run.scale[0] = max(run.scale[0], abs(run.clipped[a]))
     vertex = run.integers[VERTEX]
     for e in range(table.first_edge[vertex + 1] - table.first_edge[vertex]):
         evaluate(setting, table, run, e)

@@ -55,6 +55,9 @@ def statistic(setting: Setting, table: Table, run: Run, edge: int) -> float:
 @inlined
 def refresh(setting: Setting, table: Table, run: Run) -> None:
     """Recompute gaps and statistics of all edges of the vertex."""
+    run.scale[0] = 0.0
+    for a in range(setting.size):
+        run.scale[0] = max(run.scale[0], abs(run.clipped[a]))
     if setting.closed_form:
         gaussian.refresh(setting, table, run)
     elif setting.learning:

@@ -119,9 +119,6 @@ def refresh_edge(table: Table, run: Run, edge: int, e: int) -> None:
 @kernel
 def refresh(setting: Setting, table: Table, run: Run) -> None:
     """Recompute gaps and statistics of all edges of the vertex."""
-    run.scale[0] = 0.0
-    for a in range(setting.size):
-        run.scale[0] = max(run.scale[0], abs(run.clipped[a]))
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     for edge in range(first, table.first_edge[vertex + 1]):
