@@ -79,6 +79,8 @@ def lower_bound(
     ([1.0, 0.0], 8.0)
     """
     problem = check_problem(problem)
+    if problem.measured:
+        raise SettingError("`bound` does not know measured limits yet; drop the table [measured].")
     if means is None:
         means = problem.means
     if means is None:

@@ -145,7 +145,12 @@ _LEARNING_SAMPLERS = ("top-two", "ctns", "ptns", "uniform", "oracle")
 
 
 def _check_supported(problem: Problem, sampler: Sampler, threshold: Threshold) -> None:
-    """Refuse what cannot be run with an unknown sigma."""
+    """Refuse what cannot be run with measured rows, or with an unknown sigma."""
+    if problem.measured:
+        raise SettingError(
+            "nothing that explores learns measured limits yet, only `bound` does; drop the table "
+            "[measured] to explore without them."
+        )
     rewards = problem.rewards
     if rewards.knows_sigma:
         return
