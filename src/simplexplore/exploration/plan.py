@@ -147,10 +147,8 @@ _LEARNING_SAMPLERS = ("top-two", "ctns", "ptns", "uniform", "oracle")
 def _check_supported(problem: Problem, sampler: Sampler, threshold: Threshold) -> None:
     """Refuse what cannot be run with measured rows, or with an unknown sigma."""
     if problem.measured:
-        raise SettingError(
-            "nothing that explores learns measured limits yet, only `bound` does; drop the table "
-            "[measured] to explore without them."
-        )
+        _check_measured(problem, sampler, threshold)
+        return
     rewards = problem.rewards
     if rewards.knows_sigma:
         return
@@ -173,6 +171,41 @@ def _check_supported(problem: Problem, sampler: Sampler, threshold: Threshold) -
         raise SettingError(
             f"the threshold {threshold.name!r} is for a known sigma; with an unknown one 'tilt' is "
             "proven."
+        )
+
+
+# Those that have a form for measured limits.
+_MEASURING_SAMPLERS = ("top-two", "ctns", "uniform")
+
+
+def _check_measured(problem: Problem, sampler: Sampler, threshold: Threshold) -> None:
+    """Refuse what cannot be explored where limits are measured."""
+    if not (sampler.is_ours and sampler.name in _MEASURING_SAMPLERS):
+        raise SettingError(
+            f"the {sampler.name} sampler knows nothing of measured limits; there are "
+            f"{listed(_MEASURING_SAMPLERS)}."
+        )
+    if threshold.name != "tilt" or threshold.file is not None:
+        raise SettingError(
+            f"the threshold {threshold.name!r} knows nothing of measured limits; 'tilt' does."
+        )
+    if problem.scenario != "end-of-time":
+        raise SettingError(
+            f"the scenario {problem.scenario!r} does not go with measured limits: nobody can keep "
+            "samples within limits that are still to be learned. In the scenario 'end-of-time' "
+            "the answer keeps them."
+        )
+    if not problem.epsilon:
+        raise SettingError(
+            "measured limits need epsilon > 0: where one binds, no number of samples tells the "
+            "best policy from others that earn a little less."
+        )
+    unknown = [row.name for row in problem.measured if not row.noise.knows_sigma]
+    if unknown or not problem.rewards.knows_sigma:
+        raise SettingError(
+            f"exploring with measured limits needs to know sigma, of "
+            f"{listed(unknown or ['rewards'])}, too: give the largest one that is possible, "
+            "or low and high for outcomes that lie between them."
         )
 
 

@@ -35,6 +35,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "Evidence": (*_STATE, "int", "float", "float", "float", "float"),
     "Surplus": (*_STATE, "float", "float"),
     "Gain": (*_STATE, "int", "float", "float"),
+    "SimulateMeasured": ("MeasuredSetting", "MeasuredRun", "MeasuredWork", "MeasuredJob", "int"),
 }
 
 
