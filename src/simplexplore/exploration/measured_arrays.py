@@ -46,18 +46,19 @@ def make_setting(plan: Plan, faces: Simplices) -> MeasuredSetting:
     rows = problem.measured
     row_level, value_level = levels(plan.delta, len(rows))
     inside, outside = map(len, faces.supports)
+    unit = float(problem.rewards.from_unit(1.0) - problem.rewards.from_unit(0.0))
     spread = np.array([row.deviations(problem.size) for row in rows])
     return MeasuredSetting(
         size=problem.size,
         rows=len(rows),
         corners=faces.cells.shape[1],
         sampler=SAMPLERS[plan.sampler.name],
-        epsilon=problem.epsilon,
+        epsilon=problem.epsilon / unit,
         row_level=row_level,
         value_level=value_level,
         log_inside=math.log(inside / FOR_INSIDE) if outside else math.log(inside),
         log_outside=math.log(max(outside, 1) / (1 - FOR_INSIDE)),
-        variance=spreads(problem.rewards, problem.size) ** 2,
+        variance=(spreads(problem.rewards, problem.size) / unit) ** 2,
         spread=spread**2,
         limit=np.array([row.bound for row in rows]),
         tolerance=np.array([row.tolerance for row in rows]),

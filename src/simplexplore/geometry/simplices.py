@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import numpy.typing as npt
@@ -134,13 +134,13 @@ def simplices(polytope: Polytope, dimensions: int) -> Simplices:
         )
     cells = np.array(sorted(found), dtype=np.int64)
     table = np.array(vertices)
-    return Simplices(table, cells, (table[cells] > 0).any(axis=1))
+    return Simplices(table, cells, np.asarray((table[cells] > 0).any(axis=1)))
 
 
 def _fan(polygon: list[int]) -> list[tuple[int, ...]]:
     """Triangles of a convex polygon whose corners are in order."""
     first = polygon[0]
-    return [(first, *pair) for pair in zip(polygon[1:-1], polygon[2:], strict=True)]
+    return [(first, *pair) for pair in pairwise(polygon[1:])]
 
 
 class _Faces:

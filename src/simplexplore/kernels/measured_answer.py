@@ -204,9 +204,7 @@ def row_distance(
 
 
 @kernel
-def row_evidence(
-    setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, i: int
-) -> float:
+def row_evidence(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, i: int) -> float:
     """Log of the evidence that the answer keeps a row's limit with its tolerance."""
     shift = 0.0
     spread = 0.0
@@ -273,9 +271,7 @@ def aim(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> float
 
 
 @kernel
-def is_certain(
-    setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, far: float
-) -> bool:
+def is_certain(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, far: float) -> bool:
     """Whether the evidence is enough for what the run works for; `far` bounds it from above."""
     level = setting.value_level
     if far < level or run.integers[AIM] == NOTHING:
@@ -291,7 +287,9 @@ def is_certain(
 
 
 @inlined
-def stream(setting: MeasuredSetting, run: MeasuredRun, row: int, a: int) -> tuple[float, float, float]:
+def stream(
+    setting: MeasuredSetting, run: MeasuredRun, row: int, a: int
+) -> tuple[float, float, float]:
     """Coefficient of an arm in a comparison with the hardest competitor, variance and mean.
 
     Row -1 is rewards, which say nothing where no policy is feasible.

@@ -30,7 +30,7 @@ from .measured_records import (
 )
 from .measured_search import DISTANCE, ROWS_ALONE, search
 from .records import GO_ON, STOPPED
-from .rng import normal, uniform
+from .rng import beta, normal, uniform
 
 # Between looks, pulls grow by one part in so many.
 LOOKS = 100
@@ -106,9 +106,7 @@ def solve(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> Non
         work.n[setting.first_arms[k]] = 1.0 / setting.first_arms.size
     mode = DISTANCE if run.integers[AIM] == ANSWER else ROWS_ALONE
     for played in range(ROUNDS):
-        search(
-            setting, run, work, work.n, run.answer, mode, -1.0, math.inf, run.closest
-        )
+        search(setting, run, work, work.n, run.answer, mode, -1.0, math.inf, run.closest)
         share(setting, run, work.n, work.shares)
         for a in range(setting.size):
             work.n[a] += (work.shares[a] - work.n[a]) / (2.0 + played)
@@ -172,10 +170,13 @@ def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> No
 
 @kernel
 def draw(run: MeasuredRun, low: float, high: float, mean: float, noise: float) -> float:
-    """One outcome: normal, or at one of two ends."""
-    if high > low:
-        return high if uniform(run.rewards) * (high - low) < mean - low else low
-    return mean + noise * normal(run.rewards)
+    """One outcome: normal, or between two ends, as rewards are drawn (exponential.py)."""
+    if not high > low:
+        return mean + noise * normal(run.rewards)
+    part = (mean - low) / (high - low)
+    if noise < 1.0:
+        return low + (high - low) * beta(run.rewards, part, noise)
+    return high if uniform(run.rewards) < part else low
 
 
 @kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .records import Indices, IndexRows, Matrix, Streams, Vector, Words
+from .records import IndexRows, Indices, Matrix, Streams, Vector, Words
 
 # Places in MeasuredRun.integers. LOOK: pulls at which to look at the answer again; PLAN: at which
 # to solve for an allocation again; INSIDE: whether the answer is on no smaller face.
@@ -31,7 +31,7 @@ class MeasuredSetting(NamedTuple):
     rows: int
     corners: int  # of a cell: rows + 1, less where the polytope has fewer dimensions
     sampler: int
-    epsilon: float
+    epsilon: float  # in unit coordinates of rewards
     row_level: float  # evidence needed for each row
     value_level: float  # evidence needed against every competitor
     log_inside: float  # price of an answer inside a face: log of how many supports share delta
@@ -53,7 +53,7 @@ class MeasuredRun(NamedTuple):
     """What changes: everything needed to go on after an interruption."""
 
     n: Vector  # (K,) pulls
-    mean: Vector  # (K,) empirical means of rewards
+    mean: Vector  # (K,) empirical means of rewards, in unit coordinates
     measured: Matrix  # (rows, K) and of measurements
     target: Vector  # (K,) sum of the allocations tracked
     w: Vector  # (K,) the allocation tracked now
@@ -85,11 +85,11 @@ class MeasuredWork(NamedTuple):
 class MeasuredJob(NamedTuple):
     """Simulated runs: what they need, and where their results go."""
 
-    means: Vector  # (K,) true ones
-    noise: Vector  # (K,) standard deviations of the rewards drawn
+    means: Vector  # (K,) true ones, in unit coordinates
+    noise: Vector  # (K,) standard deviations of the rewards drawn, in unit coordinates
     measured: Matrix  # (rows, K) true means, as limits from above
     spread: Matrix  # (rows, K) standard deviations of the measurements drawn
-    ends: Matrix  # (1 + rows, 2) where all outcomes lie at two ends; 0, 0 where they do not
+    ends: Matrix  # (1 + rows, 2) between which outcomes lie; 0, 0 where they are normal
     cap: int
     seeds: Streams  # (runs, 2, 4)
     pulls: Indices  # (runs,) negative if capped

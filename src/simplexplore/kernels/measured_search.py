@@ -121,7 +121,12 @@ def mixed(work: MeasuredWork, row: int) -> float:
 
 @kernel
 def place(
-    setting: MeasuredSetting, work: MeasuredWork, policy: Vector, cell: int, first: int, corners: int
+    setting: MeasuredSetting,
+    work: MeasuredWork,
+    policy: Vector,
+    cell: int,
+    first: int,
+    corners: int,
 ) -> None:
     """Corners of a simplex as policies, and on which side of the answer it lies, by arm."""
     for a in range(setting.size):
