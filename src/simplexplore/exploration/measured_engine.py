@@ -91,11 +91,11 @@ class MeasuredEngine:
         Whether the evidence was enough after the last event folded.
     """
 
-    excess_bound: float | None = None  # samples have no limits
-    bets: Array | None = None
-    squares: Array | None = None
     is_ours = True
     has_moments = True
+    excess_bound = None  # samples have no limits
+    bets = None
+    squares = None
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -287,6 +287,10 @@ class MeasuredEngine:
                 given = (run.n, run.answer, mode, -math.inf, math.inf, work.found)
                 least = search(setting, run, work, *given)
         return np.array([*found, least]), np.array([*needed, value_level])
+
+    def directions(self) -> Array:
+        """From the answer to the competitor that is hardest to rule out (1, K)."""
+        return (self._run.closest - self._run.answer)[None, :]
 
     def surplus(self) -> float:
         """log(delta / p): p is the least delta with which the evidence of now would be enough."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import MeansError, Place, ProblemError
+from simplexplore.errors import MeansError, Place, ProblemError, RewardError
 from simplexplore.tabular import Row, Tabular, to_html
 
 from .checks import (
@@ -375,6 +375,35 @@ class Problem(Tabular):
                 )
         rows = [row.means_in(given.get(row.name), self.arms) for row in self.measured]
         return _frozen(np.reshape(rows, (-1, self.size)))
+
+    def check_measurements(self, given: Mapping[str, float] | None) -> tuple[float, ...]:
+        """Measurements of one pull in the order of the rows.
+
+        Raises
+        ------
+        RewardError
+            If one is missing, of no row, or cannot be.
+        """
+        names = tuple(row.name for row in self.measured)
+        if given is not None and not isinstance(given, Mapping):
+            raise RewardError(
+                f"measured must map names to numbers, such as {{{(names or ('toxicity',))[0]!r}: "
+                f"0.2}}; got {reprlib.repr(given)}."
+            )
+        given = given or {}
+        for name in given:
+            if name not in names:
+                raise RewardError(
+                    f"there is no measured row {reprlib.repr(name)}; known: "
+                    f"{listed(names) or 'none'}."
+                )
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise RewardError(
+                f"a pull is told with its measurements: {listed(missing)} is missing; give "
+                f"measured={{{missing[0]!r}: ...}}."
+            )
+        return tuple(row.check_value(given[row.name]) for row in self.measured)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Problem:
