@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
-from simplexplore.errors import SettingError
+from simplexplore.errors import MeansError, SettingError
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.problem.spelling import listed
@@ -32,6 +32,7 @@ class Plan:
     tracking: str | None = None
     allocation: tuple[float, ...] | None = None  # for samplers that must be given one
     bound: Bound | None = field(default=None, compare=False, repr=False)  # where means are known
+    means: tuple[float, ...] | None = None  # true ones, of simulations with measured limits
 
     def __post_init__(self) -> None:
         _check_supported(self.problem, self.sampler, self.threshold)
@@ -39,6 +40,8 @@ class Plan:
             raise SettingError(
                 f"there is no tracking {self.tracking!r}. Known: {', '.join(TRACKINGS)}."
             )
+        if self.problem.measured and self.tracking is not None:
+            raise SettingError("tracking cannot be chosen where limits are measured; leave it out.")
         if self.sampler.needs_truth and self.allocation is None:
             raise SettingError(
                 f"the {self.sampler.name} sampler must be given the optimal allocation: it "
@@ -119,6 +122,24 @@ def prepare_simulation(
     chosen, rule = find_sampler(sampler), find_threshold(threshold)
     problem = _changed(problem, epsilon=epsilon, stop_when=stop_when, scenario=scenario)
     _check_supported(problem, chosen, rule)  # before the bound, which takes longer
+    if problem.measured:
+        problem = problem if delta is None else problem.replace(delta=delta)
+        given = problem.means if means is None else problem.check_means(means)
+        if given is None:
+            raise MeansError(
+                "no means given: a simulation needs the true means; add 'means = [...]' to the "
+                "problem or pass them."
+            )
+        problem.measured_means()  # they must be there
+        return Plan(
+            problem=problem,
+            sampler=chosen,
+            threshold=rule,
+            delta=problem.delta,
+            scenario=problem.scenario,
+            tracking=tracking,
+            means=tuple(given.tolist()),
+        )
     bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
     if bound.ties and not (problem.epsilon or problem.stop_when or may_tie):
         raise SettingError(_tied(bound))

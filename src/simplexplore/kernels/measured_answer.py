@@ -26,10 +26,10 @@ from .measured_search import (
     EVIDENCE,
     EVIDENCE_OF_ROWS,
     ROWS_ALONE,
+    SCALE,
     SCALES,
     distance,
     mixed,
-    scale_of,
     search,
     set_prices,
     term,
@@ -223,7 +223,7 @@ def row_evidence(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork,
                 work.pays[0, j] += work.price[a, j]
     gap = row_gap(setting, run, run.answer, i)
     for j in range(SCALES):
-        work.least[0, j] = term(gap, shift, spread, sharp, scale_of(j))
+        work.least[0, j] = term(gap, shift, spread, sharp, SCALE[j])
     price = setting.log_inside if run.integers[INSIDE] else setting.log_outside
     return mixed(work, 0) - price
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .kernel import inlined, kernel
 from .measured_records import MeasuredRun, MeasuredSetting, MeasuredWork
 from .records import Vector
@@ -20,14 +22,15 @@ SCALES = 6
 STRONGEST = 2.0
 RATIO = 3.0
 SHARPNESS = 0.7
+SCALE = 1.0 / (SHARPNESS * STRONGEST / RATIO ** np.arange(SCALES)) ** 2
 
 # The part of delta that does without rewards, or without a row's measurements.
 NO_REWARDS = 0.1
 NO_ROW = 0.1
 
-# What is measured over simplices: distances of closest alternatives, those by measurements alone,
-# evidence, and evidence by measurements alone.
-DISTANCE, ROWS_ALONE, EVIDENCE, EVIDENCE_OF_ROWS = range(4)
+# What is measured over simplices: distances of closest alternatives by measurements alone, or with
+# rewards; from here on evidence, with rewards or by measurements alone.
+ROWS_ALONE, DISTANCE, EVIDENCE, EVIDENCE_OF_ROWS = range(4)
 
 # What halving may lose, of distances also this part, and how often a cell is halved at most.
 LOSS = 0.01
@@ -37,13 +40,6 @@ MOST = 4000
 
 # What rounding could add to evidence, of itself and at least.
 ROUNDING = 1e-11
-
-
-@inlined
-def scale_of(j: int) -> float:
-    """Samples that the j-th mixture's prior is worth."""
-    shift = STRONGEST / RATIO**j
-    return 1.0 / (SHARPNESS * shift * SHARPNESS * shift)
 
 
 @inlined
@@ -81,7 +77,7 @@ def distance(gap: float, spread: float) -> float:
 def set_prices(setting: MeasuredSetting, work: MeasuredWork, n: Vector) -> None:
     """What each arm costs a mixture of each scale."""
     for j in range(SCALES):
-        c = scale_of(j)
+        c = SCALE[j]
         for a in range(setting.size):
             work.price[a, j] = 0.0
             if n[a] > 0.0:
@@ -179,7 +175,7 @@ def lowest(
             work.least[0, 0] = min(work.least[0, 0], distance(gap, spread))
         elif mode == EVIDENCE:
             for j in range(SCALES):
-                value = term(gap, shift, spread, sharp, scale_of(j))
+                value = term(gap, shift, spread, sharp, SCALE[j])
                 work.least[0, j] = min(work.least[0, j], value)
         for i in range(setting.rows):
             gap = -setting.limit[i]
@@ -195,13 +191,13 @@ def lowest(
                 spread += one
                 sharp += one / n[a]
                 shift += math.sqrt(setting.spread[i, a]) * x / n[a]
-            if mode in (DISTANCE, ROWS_ALONE):
+            if mode < EVIDENCE:
                 work.least[1 + i, 0] = min(work.least[1 + i, 0], distance(gap, spread))
             else:
                 for j in range(SCALES):
-                    value = term(gap, shift, spread, sharp, scale_of(j))
+                    value = term(gap, shift, spread, sharp, SCALE[j])
                     work.least[1 + i, j] = min(work.least[1 + i, j], value)
-    if mode in (DISTANCE, ROWS_ALONE):
+    if mode < EVIDENCE:
         total = work.least[0, 0] if mode == DISTANCE else 0.0
         for i in range(setting.rows):
             total += work.least[1 + i, 0]
@@ -259,10 +255,10 @@ def search(
     best = math.inf
     bound = math.inf
     slack = LOSS
-    if mode in (EVIDENCE, EVIDENCE_OF_ROWS):
+    if mode >= EVIDENCE:
         set_prices(setting, work, n)
     for cell in range(setting.cells.shape[0]):
-        if mode in (EVIDENCE, EVIDENCE_OF_ROWS):
+        if mode >= EVIDENCE:
             set_pays(setting, work, policy, cell)
         for p in range(corners):
             for k in range(corners):
@@ -272,7 +268,7 @@ def search(
         while top >= 0:
             first = top * corners
             least = lowest(setting, run, work, n, policy, mode, cell, first, corners)
-            if mode in (DISTANCE, ROWS_ALONE) and best < math.inf:
+            if mode < EVIDENCE and best < math.inf:
                 slack = LOSS + ROUGHLY * best
             if least >= enough or least >= best - slack:
                 bound = min(bound, least)

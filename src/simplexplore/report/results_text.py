@@ -21,7 +21,7 @@ def comparable(results: Sequence[Results]) -> list[list[Results]]:
     groups: dict[object, list[Results]] = {}
     for result in results:
         plan = result.plan
-        means = tuple(result.bound.means.tolist())
+        means = tuple(result.means.tolist())
         noise = None if result.noise is None else tuple(result.noise.tolist())
         key = (plan.problem, plan.scenario, means, noise, plan.delta, plan.threshold.name)
         groups.setdefault(key, []).append(result)

@@ -17,6 +17,7 @@ from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError, SimplexploreError
 from simplexplore.exploration.excess import excess_bound
+from simplexplore.exploration.measured_engine import SAID_INFEASIBLE, SUBOPTIMAL, VIOLATES
 from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.families import Bounded
@@ -30,6 +31,10 @@ Array = npt.NDArray[np.float64]
 
 # Confidence of intervals for the share of correct runs.
 CONFIDENCE = 0.95
+
+# Ends of runs by name: wrong answers of two kinds, and the finding that no policy is feasible,
+# which `correct` says the truth of.
+_ENDS = {"violations": VIOLATES, "suboptimal": SUBOPTIMAL, "infeasible": SAID_INFEASIBLE}
 
 _ARRAYS: dict[str, type[np.generic]] = {
     "run_numbers": np.int64,
@@ -49,7 +54,7 @@ class Results(Tabular):
     plan : Plan
         Problem, sampler, threshold, delta, scenario and tracking.
     bound : Bound
-        The truth that the runs are measured by.
+        The truth that the runs are measured by. None where limits are measured and there is none.
     seed, runs_asked, max_steps
         As given to `simulate`.
     run_numbers : (n,) array of int
@@ -68,6 +73,9 @@ class Results(Tabular):
     noise : (K,) array or None
         Standard deviations that rewards were drawn with, where they differ from what the
         sampler was told; bounded rewards then had Beta laws.
+    outcomes : (n,) array of int or None
+        How each run ended where limits are measured: a sum of the codes of
+        exploration/measured_engine.py.
     """
 
     plan: Plan
@@ -82,6 +90,7 @@ class Results(Tabular):
     pulls: Array = field(repr=False)
     seconds: float
     noise: Array | None = field(default=None, repr=False)
+    outcomes: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -95,8 +104,18 @@ class Results(Tabular):
         return len(self.run_numbers)
 
     @property
+    def means(self) -> Array:
+        """True means of the arms."""
+        return self.bound.means if self.plan.means is None else np.array(self.plan.means)
+
+    @property
     def lower_bound(self) -> float:
-        """Least expected cost in the scenario of the runs; samples, where each costs 1."""
+        """Least expected cost in the scenario of the runs; samples, where each costs 1.
+
+        NaN where limits are measured and there is no bound.
+        """
+        if self.plan.bound is None and self.plan.problem.measured:
+            return math.nan
         return self.bound.scenarios[self.plan.scenario].lower_bound
 
     @property
@@ -134,6 +153,8 @@ class Results(Tabular):
     @property
     def excess_bound(self) -> float | None:
         """Pulls by which samples can have exceeded limits at any time; None without limits."""
+        if self.plan.problem.measured:
+            return None
         allowed = AllocationSet.of(self.bound._polytope, self.plan.scenario)
         if allowed.is_simplex:
             return None
@@ -148,7 +169,8 @@ class Results(Tabular):
         right = int(self.correct.sum())
         low, high = clopper_pearson(right, self.runs)
         steps = int(times.sum())
-        own, has_costs = self.bound.scenarios[self.plan.scenario], self.plan.problem.has_costs
+        has_costs, least = self.plan.problem.has_costs, self.lower_bound
+        known = None if math.isnan(least) else self.bound
         return {
             "sampler": self.plan.sampler.name,
             "scenario": self.plan.scenario,
@@ -171,13 +193,30 @@ class Results(Tabular):
             },
             "excess_bound": self.excess_bound if self.excess_bound != math.inf else None,
             "capped": int(self.capped.sum()),
-            "lower_bound": self.lower_bound,
-            **({"lower_bound_samples": own.lower_bound_samples} if has_costs else {}),
-            **({} if self.bound.budget is None else {"budget": self.bound.budget.to_dict()}),
+            **self._ends(),
+            "lower_bound": None if known is None else least,
+            **(
+                {"lower_bound_samples": known.scenarios[self.plan.scenario].lower_bound_samples}
+                if has_costs and known
+                else {}
+            ),
+            **({"budget": known.budget.to_dict()} if known and known.budget else {}),
             "microseconds_per_step": 1e6 * self.seconds / steps if steps else None,
             "mean_allocation": self.allocations().mean(axis=0).tolist() if self.runs else None,
             "constraint_use": self.constraint_use(),
         }
+
+    def _ends(self) -> dict[str, Any]:
+        """How runs ended where limits are measured, each with a 95% interval of its share."""
+        if self.outcomes is None:
+            return {}
+        found = {}
+        for name, code in _ENDS.items():
+            count = int((self.outcomes & code > 0).sum())
+            low, high = clopper_pearson(count, self.runs)
+            share = count / self.runs if self.runs else None
+            found[name] = {"fraction": share, "low": low, "high": high}
+        return found
 
     def rows(self) -> list[Row]:
         """One row per run: what it took, whether it was right, samples of each arm."""
@@ -190,6 +229,11 @@ class Results(Tabular):
                 "stopping_time": int(self.stopping_times[i]),
                 "capped": bool(self.capped[i]),
                 "correct": bool(self.correct[i]),
+                **(
+                    {}
+                    if self.outcomes is None
+                    else {name: bool(self.outcomes[i] & code) for name, code in _ENDS.items()}
+                ),
                 **dict(zip(pulls, self.pulls[i].tolist(), strict=True)),
             }
             for i in range(self.runs)
@@ -317,10 +361,15 @@ def load_results(folder: str | os.PathLike[str]) -> list[Results]:
     return found
 
 
+def _arrays_of(problem: Problem) -> dict[str, type[np.generic]]:
+    return _ARRAYS | {"outcomes": np.int64} if problem.measured else _ARRAYS
+
+
 def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
     """Write what belongs to one result but the manifest, and return its entry there."""
     plan = result.plan
-    arrays = {name: getattr(result, name).astype(kind) for name, kind in _ARRAYS.items()}
+    kinds = _arrays_of(plan.problem)
+    arrays = {name: getattr(result, name).astype(kind) for name, kind in kinds.items()}
     name = folder.write_arrays(f"{plan.sampler.name}-{plan.scenario}", arrays)
     own = [] if plan.sampler.is_ours else [plan.sampler.file, plan.sampler.within]
     return {
@@ -332,7 +381,7 @@ def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
         "tracking": plan.tracking,
         "delta": plan.delta,
         "allocation": plan.allocation,
-        "means": result.bound.means.tolist(),
+        "means": result.means.tolist(),
         "noise": None if result.noise is None else result.noise.tolist(),
         "problem": plan.problem.to_text(),
         "seed": result.seed,
@@ -349,7 +398,7 @@ def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, B
     means, delta = tuple(entry["means"]), float(entry["delta"])
     # Results of one command share their instance; its bound is computed once.
     key = (problem, means, delta)
-    if key not in bounds:
+    if key not in bounds and not problem.measured:
         bounds[key] = lower_bound(problem, means, delta)
     plan = Plan(
         problem=problem,
@@ -361,14 +410,17 @@ def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, B
         scenario=problem.scenario,
         tracking=entry["tracking"],
         allocation=None if entry["allocation"] is None else tuple(entry["allocation"]),
+        bound=bounds.get(key),
+        means=means if problem.measured else None,
     )
     runs = int(entry["runs"])
     noise = entry.get("noise")  # folders written before it was stored have none
-    shapes = {name: (runs, problem.size) if name == "pulls" else (runs,) for name in _ARRAYS}
-    arrays = folder.read_arrays(entry["arrays"], _ARRAYS, shapes)
+    kinds = _arrays_of(problem)
+    shapes = {name: (runs, problem.size) if name == "pulls" else (runs,) for name in kinds}
+    arrays = folder.read_arrays(entry["arrays"], kinds, shapes)
     return Results(
         plan=plan,
-        bound=bounds[key],
+        bound=cast(Bound, bounds.get(key)),
         seed=int(entry["seed"]),
         runs_asked=int(entry["runs_asked"]),
         max_steps=int(entry["max_steps"]),
