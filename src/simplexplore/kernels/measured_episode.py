@@ -98,20 +98,21 @@ def solve(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> Non
     """The allocation with the most information about the answer, into run.w: by a game.
 
     Against the closest alternative the sampler answers with `share`; the average of its answers
-    tends to the best allocation.
+    tends to the best allocation. Shares are counts here, of as many samples as there are by now.
     """
+    pulls = float(run.integers[PULLS])
     for a in range(setting.size):
         work.n[a] = 0.0
     for k in range(setting.first_arms.size):
-        work.n[setting.first_arms[k]] = 1.0 / setting.first_arms.size
+        work.n[setting.first_arms[k]] = pulls / setting.first_arms.size
     mode = DISTANCE if run.integers[AIM] == ANSWER else ROWS_ALONE
     for played in range(ROUNDS):
         search(setting, run, work, work.n, run.answer, mode, -1.0, math.inf, run.closest)
         share(setting, run, work.n, work.shares)
         for a in range(setting.size):
-            work.n[a] += (work.shares[a] - work.n[a]) / (2.0 + played)
+            work.n[a] += (pulls * work.shares[a] - work.n[a]) / (2.0 + played)
     for a in range(setting.size):
-        run.w[a] = work.n[a]
+        run.w[a] = work.n[a] / pulls
 
 
 @kernel
