@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.geometry.simplices import Simplices
+from simplexplore.kernels.measured_episode import advance
 from simplexplore.kernels.measured_records import (
     CTNS,
     INTEGERS,
@@ -69,6 +70,7 @@ def make_setting(plan: Plan, faces: Simplices) -> MeasuredSetting:
         cells=np.ascontiguousarray(faces.cells),
         used=np.ascontiguousarray(faces.used, dtype=float),
         log_patterns=np.log(faces.patterns),
+        advance=advance,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,7 @@ from simplexplore.kernels.records import (
 )
 from simplexplore.problem.families import Bounded, Gaussian
 
-from .compile import compiled, is_switched_off
+from .compile import MeasuredProgram, Stopwatch, is_switched_off
 from .measured_arrays import levels, make_run, make_setting, make_work
 from .plan import Plan
 from .regret import Regret
@@ -106,6 +107,8 @@ class MeasuredEngine:
 
     def _make_room(self) -> None:
         self._run, self._work = make_run(self._setting), make_work(self._setting)
+        self._program, self._stopwatch = MeasuredProgram(), Stopwatch()
+        self._blocks: list[Block] | None = None
         self.pending: Array = np.zeros(self._setting.size)
         self.is_enough = False
 
@@ -151,9 +154,24 @@ class MeasuredEngine:
 
     def advance(self) -> int | None:
         """Look at the answer, then the next arm, or None when the evidence is enough."""
-        with np.errstate(all="ignore"):
-            status = episode.judge(self._setting, self._run, self._work)
-        return None if status == STOPPED else self._chosen()
+        status = self._advanced(choosing=True)
+        return None if status == STOPPED else int(self._run.integers[ARM])
+
+    def _advanced(self, *, choosing: bool) -> int:
+        """Call the kernel as it is, or its machine code once that pays."""
+        if self._stopwatch.is_long and not is_switched_off():
+            unit = self._program.unit("advance")
+            if unit.is_ready:
+                if self._blocks is None:
+                    self._blocks = self._as_blocks(self._setting, self._run, self._work)
+                return int(unit.entry(*(block.address for block in self._blocks), choosing))
+            if self._stopwatch.is_up:
+                self._program.compile_behind()
+        with self._stopwatch.running(), np.errstate(all="ignore"):
+            return episode.advance(self._setting, self._run, self._work, choosing)
+
+    def _as_blocks(self, *records: tuple[Any, ...]) -> list[Block]:
+        return [Block(record, self._program.address) for record in records]
 
     def _chosen(self) -> int:
         with np.errstate(all="ignore"):
@@ -229,8 +247,7 @@ class MeasuredEngine:
                     self._run.integers[LOOK] = 0
                 else:
                     self.observe(arm, float(rewards[i]), measured[i])
-                with np.errstate(all="ignore"):
-                    status = episode.judge(self._setting, self._run, self._work)
+                status = self._advanced(choosing=False)
             if kind in (ASKED, ELSEWHERE):
                 # A pull made elsewhere takes a turn too, though nobody follows the choice.
                 chosen = self._chosen_in_flight()
@@ -265,6 +282,7 @@ class MeasuredEngine:
         """Go on with another delta: levels change, evidence and allocation do not."""
         self.plan = replace(self.plan, delta=delta)
         self._setting = make_setting(self.plan, self._faces)
+        self._blocks = None
         self._run.integers[LOOK] = 0
 
     def evidence(self) -> tuple[Array, Array]:
@@ -330,7 +348,7 @@ class MeasuredEngine:
     def compile(self) -> None:
         """Compile what simulated runs need, if it is not there."""
         if not is_switched_off():
-            compiled(episode.simulate_measured, "SimulateMeasured")
+            self._program.compile("advance", "simulate")
 
     def simulate(
         self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int
@@ -342,9 +360,9 @@ class MeasuredEngine:
             with np.errstate(all="ignore"):
                 episode.simulate_measured(*records)
         else:
-            entry = compiled(episode.simulate_measured, "SimulateMeasured")
-            blocks = [Block(record, lambda *_: 0) for record in records]
-            entry(*(block.address for block in blocks))
+            self.compile()
+            blocks = self._as_blocks(*records)
+            self._program.unit("simulate").entry(*(block.address for block in blocks))
         return job.pulls, self.outcomes(means, job), job.counts
 
     def job(

@@ -37,7 +37,7 @@ LOOKS = 100
 
 # Between solutions for an allocation likewise; and rounds of the game that finds one.
 PLANS = 10
-ROUNDS = 60
+ROUNDS = 30
 
 # Forced exploration of cumulative tracking, of which top-two has half (samplers/top_two.py).
 TURNS = 0.5
@@ -170,6 +170,15 @@ def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> No
 
 
 @kernel
+def advance(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, choosing: bool) -> int:
+    """After a reward: look at the answer, then choose the next arm if asked to."""
+    status = judge(setting, run, work)
+    if choosing and status == GO_ON:
+        choose(setting, run, work)
+    return status
+
+
+@kernel
 def draw(run: MeasuredRun, low: float, high: float, mean: float, noise: float) -> float:
     """One outcome: normal, or between two ends, as rewards are drawn (exponential.py)."""
     if not high > low:
@@ -202,13 +211,13 @@ def simulate_measured(
         for k in range(4):
             run.rewards[k] = job.seeds[number, 0, k]
             run.choices[k] = job.seeds[number, 1, k]
+        run.integers[ARM] = setting.first_arms[0]
         while True:
-            choose(setting, run, work)
             if run.integers[PULLS] >= job.cap:
                 run.integers[CAPPED] = 1
                 break
             play(setting, run, job)
-            if judge(setting, run, work) == STOPPED:
+            if setting.advance(setting, run, work, True) == STOPPED:
                 break
         pulls = run.integers[PULLS]
         job.pulls[number] = -pulls if run.integers[CAPPED] else pulls

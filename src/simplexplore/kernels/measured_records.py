@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .records import IndexRows, Indices, Matrix, Streams, Vector, Words
+from .slots import AdvanceMeasured
 
 # Places in MeasuredRun.integers. LOOK: pulls at which to look at the answer again; PLAN: at which
 # to solve for an allocation again; INSIDE: whether the answer is on no smaller face.
@@ -47,6 +48,7 @@ class MeasuredSetting(NamedTuple):
     cells: IndexRows  # (C, corners) vertices
     used: Matrix  # (C, K) 1 where the cell's face uses an arm
     log_patterns: Vector  # (C,) log of the number of signed supports of answer - competitor
+    advance: AdvanceMeasured  # measured_episode.advance, compiled apart: live studies use it alone
 
 
 class MeasuredRun(NamedTuple):
