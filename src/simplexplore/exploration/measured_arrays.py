@@ -32,6 +32,9 @@ SAMPLERS = {"top-two": TOP_TWO, "ctns": CTNS, "uniform": UNIFORM}
 FOR_ROWS = 0.5
 FOR_INSIDE = 0.75
 
+# About what the mixtures of one row, or of the rewards, cost (E.g. 2.3 for two arms, 3 for four.)
+MIXTURES_COST = 2.5
+
 # Pulls of each arm before estimates are of use.
 FIRST_PULLS = 3.0
 
@@ -49,6 +52,8 @@ def make_setting(plan: Plan, faces: Simplices) -> MeasuredSetting:
     inside, outside = map(len, faces.supports)
     unit = float(problem.rewards.from_unit(1.0) - problem.rewards.from_unit(0.0))
     spread = np.array([row.deviations(problem.size) for row in rows])
+    log_inside = math.log(inside / FOR_INSIDE) if outside else math.log(inside)
+    log_patterns = np.log(faces.patterns)
     return MeasuredSetting(
         size=problem.size,
         rows=len(rows),
@@ -57,7 +62,9 @@ def make_setting(plan: Plan, faces: Simplices) -> MeasuredSetting:
         epsilon=problem.epsilon / unit,
         row_level=row_level,
         value_level=value_level,
-        log_inside=math.log(inside / FOR_INSIDE) if outside else math.log(inside),
+        row_need=row_level + log_inside + MIXTURES_COST,
+        value_need=value_level + float(log_patterns.mean()) + (1 + len(rows)) * MIXTURES_COST,
+        log_inside=log_inside,
         log_outside=math.log(max(outside, 1) / (1 - FOR_INSIDE)),
         variance=(spreads(problem.rewards, problem.size) / unit) ** 2,
         spread=spread**2,
@@ -69,7 +76,7 @@ def make_setting(plan: Plan, faces: Simplices) -> MeasuredSetting:
         vertices=np.ascontiguousarray(faces.vertices),
         cells=np.ascontiguousarray(faces.cells),
         used=np.ascontiguousarray(faces.used, dtype=float),
-        log_patterns=np.log(faces.patterns),
+        log_patterns=log_patterns,
         advance=advance,
     )
 

@@ -37,7 +37,7 @@ from .measured_search import (
 from .records import Vector
 
 # Parts of the way from the loosest limits to those that cost about epsilon.
-FRACTIONS = np.array([0.5, 0.4, 0.6, 0.3, 0.7, 0.15])
+FRACTIONS = np.array([0.5, 0.46, 0.42, 0.54, 0.38, 0.58, 0.34, 0.62, 0.3, 0.66, 0.7, 0.2, 0.1])
 
 # Prices of rows are found by tightening them by this part of the range of their means, and kept
 # within these multiples of range of rewards over range of measurements.
@@ -229,11 +229,15 @@ def row_evidence(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork,
 
 
 @kernel
-def aim(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> float:
-    """Choose what to work for, with its hardest competitor; returns how far that is."""
+def aim(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
+    """Choose what to work for, with its hardest competitor.
+
+    Of several answers the one that is farthest from all alternatives, by what is needed of each.
+    """
     set_values(setting, run, work)
     feasible = set_row_prices(setting, work) > -math.inf
     best = 0.0
+    need = setting.value_need
     run.integers[AIM] = NOTHING
     for number in range(FRACTIONS.size):
         f = FRACTIONS[number]
@@ -246,13 +250,22 @@ def aim(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> float
         inside = work.stack[1, 0]
         far = math.inf
         for i in range(setting.rows):
-            far = min(far, row_distance(setting, run, run.n, work.policy, i))
+            d = row_distance(setting, run, run.n, work.policy, i)
+            far = min(far, d / setting.row_need)
         if not far > best:
             continue
-        far = min(
-            far,
-            search(setting, run, work, run.n, work.policy, DISTANCE, best, far, work.found),
+        given = search(
+            setting,
+            run,
+            work,
+            run.n,
+            work.policy,
+            DISTANCE,
+            best * need,
+            far * need,
+            work.found,
         )
+        far = min(far, given / need)
         if far > best:
             best = far
             run.integers[AIM] = ANSWER
@@ -261,20 +274,27 @@ def aim(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> float
                 run.answer[a] = work.policy[a]
                 run.closest[a] = work.found[a]
     if not feasible:
-        far = search(setting, run, work, run.n, run.answer, ROWS_ALONE, best, math.inf, work.found)
-        if far > best:
-            best = far
+        given = search(
+            setting,
+            run,
+            work,
+            run.n,
+            run.answer,
+            ROWS_ALONE,
+            best * need,
+            math.inf,
+            work.found,
+        )
+        if given > best * need:
             run.integers[AIM] = INFEASIBLE
             for a in range(setting.size):
                 run.closest[a] = work.found[a]
-    return best
 
 
 @kernel
-def is_certain(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, far: float) -> bool:
-    """Whether the evidence is enough for what the run works for; `far` bounds it from above."""
-    level = setting.value_level
-    if far < level or run.integers[AIM] == NOTHING:
+def is_certain(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> bool:
+    """Whether the evidence is enough for what the run works for."""
+    if run.integers[AIM] == NOTHING:
         return False
     mode = EVIDENCE_OF_ROWS
     if run.integers[AIM] == ANSWER:
@@ -282,6 +302,7 @@ def is_certain(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, f
         for i in range(setting.rows):
             if not row_evidence(setting, run, work, i) >= setting.row_level:
                 return False
+    level = setting.value_level
     found = search(setting, run, work, run.n, run.answer, mode, level, level, work.found)
     return found >= level
 
@@ -323,14 +344,14 @@ def share(setting: MeasuredSetting, run: MeasuredRun, n: Vector, w: Vector) -> N
     far = math.inf
     if run.integers[AIM] == ANSWER:
         for i in range(setting.rows):
-            d = row_distance(setting, run, n, run.answer, i)
+            d = row_distance(setting, run, n, run.answer, i) / setting.row_need
             if d < far:
                 far = d
                 weakest = i
     total = 0.0
     for row in range(-1, setting.rows):
         total += measure(setting, run, n, row)[0]
-    if total < far:
+    if total / setting.value_need < far:
         for row in range(-1, setting.rows):
             d, spread = measure(setting, run, n, row)
             for a in range(setting.size):

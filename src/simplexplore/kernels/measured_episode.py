@@ -87,8 +87,8 @@ def judge(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> int
     if pulls < run.integers[LOOK]:
         return GO_ON
     run.integers[LOOK] = pulls + max(1, pulls // LOOKS)
-    far = aim(setting, run, work)
-    status = STOPPED if is_certain(setting, run, work, far) else GO_ON
+    aim(setting, run, work)
+    status = STOPPED if is_certain(setting, run, work) else GO_ON
     run.integers[STATUS] = status
     return status
 

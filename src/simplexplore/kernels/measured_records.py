@@ -35,6 +35,8 @@ class MeasuredSetting(NamedTuple):
     epsilon: float  # in unit coordinates of rewards
     row_level: float  # evidence needed for each row
     value_level: float  # evidence needed against every competitor
+    row_need: float  # distances at which that is likely to be so, for choosing answers and samples
+    value_need: float
     log_inside: float  # price of an answer inside a face: log of how many supports share delta
     log_outside: float  # price of one on a smaller face
     variance: Vector  # (K,) of rewards
