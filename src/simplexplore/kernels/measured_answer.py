@@ -14,6 +14,7 @@ from .kernel import inlined, kernel
 from .measured_records import (
     AIM,
     ANSWER,
+    FRACTION,
     INFEASIBLE,
     INSIDE,
     NOTHING,
@@ -239,7 +240,10 @@ def aim(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
     best = 0.0
     need = setting.value_need
     run.integers[AIM] = NOTHING
-    for number in range(FRACTIONS.size):
+    last = run.integers[FRACTION]
+    for count in range(FRACTIONS.size):
+        # The last one first: it is likely to be good, and others are soon seen to be worse.
+        number = last if count == 0 else (count if count > last else count - 1)
         f = FRACTIONS[number]
         for i in range(setting.rows):
             tolerance = setting.tolerance[i]
@@ -254,6 +258,8 @@ def aim(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
             far = min(far, d / setting.row_need)
         if not far > best:
             continue
+        for a in range(setting.size):
+            work.found[a] = run.closest[a]
         given = search(
             setting,
             run,
@@ -270,10 +276,13 @@ def aim(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
             best = far
             run.integers[AIM] = ANSWER
             run.integers[INSIDE] = 1 if inside > 0.0 else 0
+            run.integers[FRACTION] = number
             for a in range(setting.size):
                 run.answer[a] = work.policy[a]
                 run.closest[a] = work.found[a]
     if not feasible:
+        for a in range(setting.size):
+            work.found[a] = run.closest[a]
         given = search(
             setting,
             run,

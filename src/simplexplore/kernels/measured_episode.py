@@ -53,7 +53,7 @@ def begin(setting: MeasuredSetting, run: MeasuredRun) -> None:
         run.w[a] = 0.0
         run.given_up[a] = 0.0
         run.answer[a] = 0.0
-        run.closest[a] = 0.0
+        run.closest[a] = -1.0  # there is none
         for i in range(setting.rows):
             run.measured[i, a] = 0.0
     for i in range(INTEGERS):

@@ -13,9 +13,10 @@ from .records import IndexRows, Indices, Matrix, Streams, Vector, Words
 from .slots import AdvanceMeasured
 
 # Places in MeasuredRun.integers. LOOK: pulls at which to look at the answer again; PLAN: at which
-# to solve for an allocation again; INSIDE: whether the answer is on no smaller face.
-PULLS, ARM, WARM, LOOK, PLAN, AIM, INSIDE, STATUS, CAPPED = range(9)
-INTEGERS = 9
+# to solve for an allocation again; INSIDE: whether the answer is on no smaller face; FRACTION: its
+# number (measured_answer.py).
+PULLS, ARM, WARM, LOOK, PLAN, AIM, INSIDE, FRACTION, STATUS, CAPPED = range(10)
+INTEGERS = 10
 
 # What a run works for: nothing yet, an answer, or showing that there is none. A run that has
 # stopped says so by the last two.

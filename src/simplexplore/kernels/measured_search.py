@@ -32,9 +32,11 @@ NO_ROW = 0.1
 # rewards; from here on evidence, with rewards or by measurements alone.
 ROWS_ALONE, DISTANCE, EVIDENCE, EVIDENCE_OF_ROWS = range(4)
 
-# What halving may lose, of distances also this part, and how often a cell is halved at most.
+# What halving may lose, by dimension; of distances as many times more as they are large, by this
+# part; and how often a cell is halved at most.
 LOSS = 0.01
-ROUGHLY = 0.02
+LOSS_OF_TRIANGLES = 0.03
+ROUGHLY = 2.0
 DEEPEST = 40
 MOST = 4000
 
@@ -146,14 +148,9 @@ def lowest(
     policy: Vector,
     mode: int,
     cell: int,
-    first: int,
     corners: int,
 ) -> float:
-    """No more than any point of a simplex has; of a single corner what it has.
-
-    The simplex is in rows `first` and on of the stack.
-    """
-    place(setting, work, policy, cell, first, corners)
+    """No more than any point of the simplex in work.corner has; of a single corner what it has."""
     for row in range(1 + setting.rows):
         for j in range(SCALES):
             work.least[row, j] = math.inf
@@ -249,12 +246,20 @@ def search(
     """No more than the least over all competitors; that but for LOSS, or `enough`.
 
     A competitor with less than `too_little` ends it at once: what comes back is below that, too.
-    `closest` receives the competitor with the least found.
+    `closest` receives the competitor with the least found; of distances it holds a guess of it
+    before, or is negative.
     """
     corners = setting.corners
     best = math.inf
     bound = math.inf
-    slack = LOSS
+    loss = LOSS if corners < 3 else LOSS_OF_TRIANGLES
+    slack = loss
+    if mode < EVIDENCE and closest[setting.first_arms[0]] >= 0.0:
+        for a in range(setting.size):
+            work.corner[0, a] = closest[a]
+        best = lowest(setting, run, work, n, policy, mode, 0, 1)
+        if best < too_little:
+            return best
     if mode >= EVIDENCE:
         set_prices(setting, work, n)
     for cell in range(setting.cells.shape[0]):
@@ -267,9 +272,10 @@ def search(
         left = MOST
         while top >= 0:
             first = top * corners
-            least = lowest(setting, run, work, n, policy, mode, cell, first, corners)
+            place(setting, work, policy, cell, first, corners)
+            least = lowest(setting, run, work, n, policy, mode, cell, corners)
             if mode < EVIDENCE and best < math.inf:
-                slack = LOSS + ROUGHLY * best
+                slack = loss * (1.0 + ROUGHLY * best)
             if least >= enough or least >= best - slack:
                 bound = min(bound, least)
                 top -= 1
@@ -283,7 +289,8 @@ def search(
                 at = first + 2 * corners
                 top += 1
                 left -= 1
-            value = lowest(setting, run, work, n, policy, mode, cell, at, 1)
+            place(setting, work, policy, cell, at, 1)
+            value = lowest(setting, run, work, n, policy, mode, cell, 1)
             if value < best:
                 best = value
                 for a in range(setting.size):
