@@ -15,6 +15,9 @@ LOGGER = logging.getLogger("simplexplore.service")
 _SECRET = re.compile(r"(sx_[0-9a-f]{8}_)[\w-]+", re.IGNORECASE)
 
 
+_TO_JSON = json.JSONEncoder(default=str).encode
+
+
 class _Lines(logging.Formatter):
     """A record as a JSON object."""
 
@@ -27,11 +30,14 @@ class _Lines(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
+        text = _TO_JSON(line)
+        if "%" not in text and "sx_" not in text.lower():
+            return text
         shown = {
             name: _redacted(value) if isinstance(value, str) else value
             for name, value in line.items()
         }
-        return _SECRET.sub(r"\1...", json.dumps(shown, default=str))
+        return _SECRET.sub(r"\1...", _TO_JSON(shown))
 
 
 def _redacted(text: str) -> str:
@@ -44,7 +50,12 @@ def _redacted(text: str) -> str:
 
 def log(event: str, level: int = logging.INFO, **fields: object) -> None:
     """Write a line."""
-    LOGGER.log(level, event, extra={"fields": fields})
+    if LOGGER.isEnabledFor(level):
+        # Who calls is not shown, so it is not looked for.
+        record = LOGGER.makeRecord(
+            LOGGER.name, level, "", 0, event, (), None, extra={"fields": fields}
+        )
+        LOGGER.handle(record)
 
 
 def log_failure(error: Exception, request: str) -> None:
