@@ -67,7 +67,8 @@ class Replica:
         """Begin anew: another thread may have been at work on the state."""
         self._mutex = threading.RLock()
         self._state: State | None = None
-        self._transaction: Transaction | None = None  # of the thread that holds the mutex
+        self._transaction: Transaction | None = None
+        self._decider: int | None = None  # the thread whose transaction it is
         self._longest = 0.0  # seconds that a decision took lately
         self._crowded_until = 0.0
 
@@ -184,9 +185,9 @@ class Replica:
         A lost connection is tried again for a while, unless it was lost during the commit and
         the decision is not idempotent: then nobody knows whether it was recorded.
         """
-        with FORKS, self._mutex:
-            if self._transaction is not None:
-                return work(self._transaction)
+        if self._decider == threading.get_ident():
+            assert self._transaction is not None
+            return work(self._transaction)
         retries = Retries()
         while True:
             attempt = _Attempt()
@@ -231,11 +232,11 @@ class Replica:
     def _decided(
         self, work: Callable[[Transaction], Result], transaction: Transaction, began: float
     ) -> Result:
-        self._transaction = transaction
+        self._transaction, self._decider = transaction, threading.get_ident()
         try:
             result = work(transaction)
         finally:
-            self._transaction = None
+            self._transaction = self._decider = None
         transaction.conclude()
         self._longest = max(_MEMORY * self._longest, time.perf_counter() - began)
         return result
