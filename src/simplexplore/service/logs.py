@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
 import sys
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
+from typing import TextIO
 from urllib.parse import unquote
 
 LOGGER = logging.getLogger("simplexplore.service")
@@ -63,9 +66,39 @@ def log_failure(error: Exception, request: str) -> None:
     LOGGER.error("failed", exc_info=error, extra={"fields": {"id": request}})
 
 
+class _Together(logging.StreamHandler[TextIO]):
+    """Writes what comes in one turn of the event loop at once.
+
+    A line of its own for each request would take as long as deciding it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.append(self.format(record) + self.terminator)
+            if len(self._lines) == 1:
+                asyncio.get_running_loop().call_soon(self.flush)
+        except RuntimeError:  # in another thread
+            self.flush()
+        except Exception:
+            self.handleError(record)
+
+    def flush(self) -> None:
+        with self.lock or nullcontext():
+            lines, self._lines = self._lines, []
+        with suppress(OSError, ValueError):  # nobody reads them any more
+            self.stream.write("".join(lines))
+            self.stream.flush()
+
+
 def log_to_stderr() -> None:
     """Send our lines and the web server's to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    # Of these nothing is shown, so it is not looked for.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    handler = _Together(sys.stderr)
     handler.setFormatter(_Lines())
     for name, level in (("simplexplore.service", logging.INFO), ("uvicorn", logging.WARNING)):
         logger = logging.getLogger(name)
