@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -50,8 +51,13 @@ class Metrics:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Add a request that was answered."""
-        self._requests.labels(method if method in _METHODS else "other", route, status).inc()
-        self._seconds.labels(route).observe(seconds)
+        requests, times = self._counters(method if method in _METHODS else "other", route, status)
+        requests.inc()
+        times.observe(seconds)
+
+    @cache  # noqa: B019 - looking them up takes longer than counting
+    def _counters(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(method, route, status), self._seconds.labels(route)
 
     def text(self, totals: Totals, studies: Sequence[Mapping[str, Any]]) -> bytes:
         """Everything counted, studies by state, and how far some are (as `Study.list` says it)."""

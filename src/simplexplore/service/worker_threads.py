@@ -53,7 +53,8 @@ class WorkerThreads:
         task = begin()
         task.add_done_callback(lambda _: self._queue.leave(token))
         try:
-            return await asyncio.wait_for(asyncio.shield(task), TIMEOUT)
+            async with asyncio.timeout(TIMEOUT):
+                return await asyncio.shield(task)
         except TimeoutError:
             raise HTTPException(
                 503,

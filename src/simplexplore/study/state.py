@@ -162,8 +162,8 @@ class State:
         recorded: list[Event] = []
 
         def record(event: Event) -> None:
-            event = event._replace(at=at, seq=self.seq + 1)
-            recorded.append(event._replace(checksum=link(self.checksum, event)))
+            content = (*event[:6], at, self.seq + 1)
+            recorded.append(Event(*content, link(self.checksum, Event(*content))))
             self._apply(recorded[-1])
 
         for batch in self._batches(proposed):
@@ -223,11 +223,12 @@ class State:
         voided = self.corrections.voided
         codes = [-1 if e.seq in voided else _CODES.get(e.kind, -1) for e in events]
         kinds = np.array(codes, dtype=np.int64)
-        arms = np.array([-1 if e.arm is None else e.arm for e in events], dtype=np.int64)
-        rewards = np.array([0.0 if e.reward is None else e.reward for e in events])
+        numbers = [-1 if e.arm is None else e.arm for e in events]
         # Compiled code does not look whether there is such an arm.
-        if arms.max() >= self.engine.plan.problem.size or arms.min() < -1:
+        if max(numbers) >= self.engine.plan.problem.size or min(numbers) < -1:
             raise EventError(events[0].seq, "or one just after it names an arm that is not there")
+        arms = np.array(numbers, dtype=np.int64)
+        rewards = np.array([0.0 if e.reward is None else e.reward for e in events])
         # Rewards of pending pulls still come in after a stop, and change nothing about it.
         watch = until_stopped and (self.decision is None or events[0].kind == "extended")
         done = self.engine.fold(kinds, arms, rewards, until_stopped=watch)

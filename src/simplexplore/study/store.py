@@ -240,7 +240,8 @@ class Store(Database):
         found: list[Event] = []
         for first in range(0, len(items), 500):
             some = {"study": study, "items": list(items[first : first + 500])}
-            found += [queries.to_event(row) for row in connection.execute(query, some).all()]
+            rows = connection.execute(query[self.is_sqlite], some).all()
+            found += [queries.to_event(row) for row in rows]
         return found
 
     def append(
