@@ -1,5 +1,6 @@
 """The commands of live studies: arguments in, text or JSON out."""
 
+import math
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -151,13 +152,21 @@ def tell(
             metavar="ARM", show_default=False, help="The arm, for a pull that was made elsewhere."
         ),
     ] = None,
+    measured: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=NUMBER",
+            show_default=False,
+            help="A measurement of the pull, where limits are measured; once for each of them.",
+        ),
+    ] = None,
     file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.csv",
             show_default=False,
-            help="Many rewards: columns reward, and pull or arm, and key if there are keys. All "
-            "are taken in, or none.",
+            help="Many rewards: columns reward, and pull or arm, and key if there are keys, and "
+            "one for each measured limit. All are taken in, or none.",
         ),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
@@ -172,6 +181,10 @@ def tell(
     wanted = 0 if file is not None else 1 if arm is not None else 2
     if file is not None and key is not None:
         raise SettingError("--key names one reward; in a file, keys have a column of their own.")
+    if file is not None and measured:
+        raise SettingError(
+            "--measured is of one pull; in a file, measurements have a column of their name."
+        )
     if check and file is None:
         raise SettingError("--check is for a file of rewards: add --file FILE.csv.")
     if len(given) != wanted or (file is not None and arm is not None):
@@ -180,6 +193,7 @@ def tell(
             f"got {' '.join(given) or 'neither pull nor reward'}."
         )
     reward = parse_reward(given[-1]) if given else 0.0
+    measurements = parse_measurements(measured or []) or None
     with _open(store, name) as study:
         if check and file is not None:
             _say_faults(study.check_csv(file), as_json)
@@ -192,7 +206,8 @@ def tell(
                     progress=lambda done, total: bars.update(bar, completed=done, total=total),
                 )
         else:
-            told = [study.tell(given[0] if arm is None else None, reward, arm=arm, key=key)]
+            pull = given[0] if arm is None else None
+            told = [study.tell(pull, reward, measured=measurements, arm=arm, key=key)]
         if as_json:
             typer.echo(to_json({"rewards": [asdict(one) for one in told], "answer": study.answer}))
             return
@@ -445,6 +460,30 @@ def parse_reward(text: str) -> float:
         return float(text)
     except ValueError:
         raise SettingError(f"the reward {text!r} is not a number.") from None
+
+
+def parse_measurements(texts: list[str]) -> dict[str, float]:
+    """Read measurements.
+
+    Examples
+    --------
+    >>> parse_measurements(["toxicity=0.2", "response=-1e-3"])
+    {'toxicity': 0.2, 'response': -0.001}
+    """
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        name = name.strip()
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not name or math.isnan(value):
+            raise SettingError(f"--measured {text!r}: write a name and a number, toxicity=0.2.")
+        if name in found:
+            raise SettingError(f"--measured {name!r} is given twice.")
+        found[name] = value
+    return found
 
 
 def _open(store: str, name: str) -> "Study":

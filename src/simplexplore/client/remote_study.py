@@ -19,6 +19,7 @@ from simplexplore.study.pulls import (
     Pull,
     Pulls,
     Reward,
+    RewardLike,
     Told,
     as_reward,
     named,
@@ -158,14 +159,16 @@ class RemoteStudy(Tabular):
         pull: str | Pull | None = None,
         reward: float | None = None,
         *,
+        measured: Mapping[str, float] | None = None,
         arm: str | None = None,
         key: str | None = None,
     ) -> Told:
         """Report the reward of a pull, or of an arm that was played elsewhere."""
         identity = pull.id if isinstance(pull, Pull) else pull
-        return self.tell_many([Reward(reward, identity, arm, key)])[0]  # type: ignore[arg-type]
+        told = Reward(reward, identity, arm, key, measured)  # type: ignore[arg-type]
+        return self.tell_many([told])[0]
 
-    def tell_many(self, rewards: Iterable[Reward | tuple[str | Pull, float]]) -> Answers:
+    def tell_many(self, rewards: Iterable[RewardLike]) -> Answers:
         """Report many rewards at once: all are taken in, or none."""
         wanted = [as_reward(item) for item in rewards]
         if len(wanted) > MAX_BATCH:
@@ -190,7 +193,8 @@ class RemoteStudy(Tabular):
         progress: Callable[[int, int], None] | None = None,
     ) -> Answers:
         """Tell all rewards of a CSV file, or none if a row is wrong; see `Study.import_csv`."""
-        rewards, places = read_rewards(path)
+        measured = tuple(row.name for row in self.problem.measured)
+        rewards, places = read_rewards(path, measured=measured)
         try:
             told = self.tell_many(named(rewards, key))
             if progress is not None:

@@ -177,6 +177,11 @@ class Measured:
         return float(rational(str(self.limit)[2:].strip()))
 
     @property
+    def in_words(self) -> str:
+        """The limit as a sentence has it: ``toxicity below 0.3``."""
+        return f"{self.name} {'below' if self.sign > 0 else 'above'} {str(self.limit)[3:]}"
+
+    @property
     def sign(self) -> int:
         """-1 for a limit from below, by which it becomes one from above; else 1."""
         return 1 if self.sense == "<=" else -1

@@ -35,7 +35,7 @@ from .file import arguments, parameter_names, parse_toml, read_text, toml_key, t
 from .language import NOUNS
 from .measured import Measured, check_company, check_measured
 from .places import about, line_of
-from .spelling import count, guess, listed
+from .spelling import count, guess, listed, nearest
 from .stop_when import StopWhen, check_stop_when
 
 if TYPE_CHECKING:
@@ -393,9 +393,10 @@ class Problem(Tabular):
         given = given or {}
         for name in given:
             if name not in names:
+                near = nearest(str(name), names)
                 raise RewardError(
                     f"there is no measured row {reprlib.repr(name)}; known: "
-                    f"{listed(names) or 'none'}."
+                    f"{listed(names) or 'none'}.{f' Did you mean {near!r}?' if near else ''}"
                 )
         missing = [name for name in names if name not in given]
         if missing:

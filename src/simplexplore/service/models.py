@@ -14,6 +14,9 @@ from simplexplore.study.webhooks import DEFAULT_STALL
 # Longer problem files than this are not written by hand, and not typed into a form.
 MAX_PROBLEM = 2**20
 
+# Names in one reward: more than can be measured, so that it is said which ones are.
+MAX_MEASURED = 100
+
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
@@ -76,6 +79,12 @@ class RewardToTell(_Request):
     key: Text | None = Field(
         None, min_length=1, max_length=200, description="Told twice under it, it counts once."
     )
+    measured: dict[Text, Number] | None = Field(
+        None,
+        max_length=MAX_MEASURED,
+        description="Measurements of the pull by name, where limits are measured.",
+        examples=[{"toxicity": 0.2}],
+    )
 
 
 class Tell(_Request):
@@ -107,7 +116,10 @@ class Tags(_Request):
 class Import(_Request):
     """A CSV file: all its rewards are taken in, or none."""
 
-    csv: Text = Field(description="Columns reward, and pull or arm, and key if there are keys.")
+    csv: Text = Field(
+        description="Columns reward, and pull or arm, and key if there are keys; and one for each "
+        "measured limit."
+    )
     check: bool = Field(False, description="Only say what importing it would do.")
 
 

@@ -113,7 +113,9 @@ async def tell(
     A pull is its own key. Rewards of pulls made elsewhere are named after the request's key,
     unless they have keys of their own. What is known already comes back as repeated.
     """
-    rewards = named([Reward(one.reward, one.pull, one.arm, one.key) for one in body.rewards], key)
+    rewards = named(
+        [Reward(one.reward, one.pull, one.arm, one.key, one.measured) for one in body.rewards], key
+    )
     work = partial(Study.tell_many, rewards=rewards)
     if all(one.pull or one.key for one in rewards):
         keys = [one.key for one in rewards if one.key is not None]

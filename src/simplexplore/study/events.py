@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 # A pull is asked for; its reward arrives in time, or after it had expired; it expires; a pull
@@ -35,6 +35,10 @@ _DATA: dict[str, dict[str, type]] = {
     "voided": {"voids": int, "reason": str},
     "tagged": {"tags": list},
 }
+# Of a stop because no policy keeps the measured limits: there is none to name.
+_INFEASIBLE = {
+    name: kind for name, kind in _DATA["stopped"].items() if name not in ("policy", "value")
+}
 # Of a reward that takes the place of one that was struck out: the number of that event.
 _REPLACING = {"replaces": int}
 
@@ -44,8 +48,9 @@ class Event(NamedTuple):
 
     ``seq`` counts from 1 without gaps; ``at`` is what the clock said, in seconds since 1970,
     and decides nothing; ``arm`` is a number; ``data`` holds what only one kind of event has:
-    the answer of "stopped", delta and the one before it of "extended", the text of "noted", and
-    of "voided" what follows from it for the decision, see decision.py;
+    the answer of "stopped", delta and the one before it of "extended", the text of "noted", of
+    rewards their measurements where limits are measured, and of "voided" what follows from it for
+    the decision, see decision.py;
     ``checksum`` is that of the journal up to this event, see checksums.py.
     """
 
@@ -80,8 +85,11 @@ def from_json(text: str | None) -> Any:
         return str(text)
 
 
-def check_event(event: Event, arms: int) -> None:
-    """Raise `EventError` unless an event is whole: compiled code trusts in what it is given."""
+def check_event(event: Event, arms: int, measured: Collection[str] = ()) -> None:
+    """Raise `EventError` unless an event is whole: compiled code trusts in what it is given.
+
+    `measured` names what every reward comes with.
+    """
     kind = event.kind
     if kind not in KINDS:
         raise EventError(event.seq, f"is of an unknown kind: {kind!r}")
@@ -108,14 +116,31 @@ def check_event(event: Event, arms: int) -> None:
         raise EventError(event.seq, f"has the key {event.key!r}, which is no text")
     if kind in _DATA:
         _check_data(event, _DATA[kind], arms)
+    elif kind in REWARDED and measured:
+        _check_measurements(event, measured)
     elif kind in ("told", "late") and event.data is not None:
         _check_data(event, _REPLACING, arms)
     elif event.data is not None:
         raise EventError(event.seq, f"({kind}) has data: {event.data!r}")
 
 
+def _check_measurements(event: Event, measured: Collection[str]) -> None:
+    data = event.data if isinstance(event.data, Mapping) else {}
+    values = data.get("measured")
+    if (
+        not isinstance(values, Mapping)
+        or values.keys() != set(measured)
+        or not all(map(_is_number, values.values()))
+    ):
+        raise EventError(event.seq, f"has the measurements {values!r}, not {', '.join(measured)}")
+    if "replaces" in data and type(data["replaces"]) is not int:
+        raise EventError(event.seq, f"({event.kind}) says replaces = {data['replaces']!r}")
+
+
 def _check_data(event: Event, wanted: Mapping[str, type], arms: int) -> None:
     data = event.data if isinstance(event.data, Mapping) else {}
+    if event.kind == "stopped" and data.get("infeasible") is True:
+        wanted = _INFEASIBLE
     for name, kind in wanted.items():
         value = data.get(name)
         # Evidence may be infinite, and JSON makes whole numbers of some.
@@ -130,7 +155,7 @@ def _check_data(event: Event, wanted: Mapping[str, type], arms: int) -> None:
         _check_data(stopped, _DATA["stopped"], arms)
     if not all(isinstance(tag, str) for tag in data.get("tags", ())):
         raise EventError(event.seq, f"has the tags {data['tags']!r}")
-    policy = data.get("policy", [0.0] * arms)
+    policy = data.get("policy", [0.0] * arms) if wanted is not _INFEASIBLE else [0.0] * arms
     if len(policy) != arms or not all(map(_is_number, policy)):
         raise EventError(event.seq, f"has the policy {policy!r} for {arms} arms")
 

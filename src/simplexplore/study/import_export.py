@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,14 +33,17 @@ _CHUNK = 50_000
 
 
 def read_rewards(
-    source: CsvSource, faults: list[SimplexploreError] | None = None
+    source: CsvSource,
+    faults: list[SimplexploreError] | None = None,
+    measured: Sequence[str] = (),
 ) -> tuple[list[Reward], list[Place]]:
     """Rewards in a CSV file, and the place of each.
 
     The first line names the columns: ``reward``, and ``pull`` (an id that `ask` gave) or
-    ``arm`` (for pulls made elsewhere); ``key`` is optional. Values are separated by commas or,
-    as spreadsheets write them where the comma is the decimal mark, by semicolons. With `faults`
-    all rows that are wrong are listed there and left out; without, the first one is raised.
+    ``arm`` (for pulls made elsewhere); ``key`` is optional, and all that is `measured` has a
+    column of its name. Values are separated by commas or, as spreadsheets write them where the
+    comma is the decimal mark, by semicolons. With `faults` all rows that are wrong are listed
+    there and left out; without, the first one is raised.
     """
     file, text = text_of(source)
     lines = text.splitlines()
@@ -49,12 +52,13 @@ def read_rewards(
     reader = csv.reader(lines, strict=True, delimiter=mark)
     rewards, places = [], []
     try:
-        columns = _columns([name.strip() for name in next(reader, [])], Place(file, 1))
+        names = [name.strip() for name in next(reader, [])]
+        columns = _columns(names, measured, Place(file, 1))
         for row in reader:
             if row:
                 place = Place(file, reader.line_num)
                 try:
-                    rewards.append(_row(row, columns, place, mark))
+                    rewards.append(_row(row, columns, measured, place, mark))
                     places.append(place)
                 except SettingError as error:
                     if faults is None:
@@ -81,34 +85,54 @@ def _wrong(place: Place, what: str) -> SettingError:
     return SettingError(f"{place_in_words(place)}: {what}", place=place)
 
 
-def _columns(names: list[str], place: Place) -> dict[str, int]:
-    unknown = [name for name in names if name not in ("pull", "arm", "reward", "key")]
-    if unknown or "reward" not in names or not {"pull", "arm"} & set(names):
+def _columns(names: list[str], measured: Sequence[str], place: Place) -> dict[str, int]:
+    wanted = ("reward", *measured)
+    unknown = [name for name in names if name not in ("pull", "arm", "key", *wanted)]
+    missing = [name for name in wanted if name not in names]
+    if unknown or missing or not {"pull", "arm"} & set(names):
         found = ", ".join(names) or "nothing"
+        lacking = f" Missing: {', '.join(missing)}." if measured and missing else ""
         raise _wrong(
             place,
-            "the first line names the columns: reward, and pull or arm; key if there are keys. "
-            f"Found: {found}.",
+            f"the first line names the columns: {', '.join(wanted)}, and pull or arm; key if there "
+            f"are keys. Found: {found}.{lacking}",
         )
     if len(set(names)) < len(names):
         raise _wrong(place, "a column is named twice.")
     return {name: i for i, name in enumerate(names)}
 
 
-def _row(row: list[str], columns: Mapping[str, int], place: Place, mark: str) -> Reward:
+def _row(
+    row: list[str],
+    columns: Mapping[str, int],
+    measured: Sequence[str],
+    place: Place,
+    mark: str,
+) -> Reward:
     if len(row) != len(columns):
         raise _wrong(place, f"{len(row)} values for {len(columns)} columns. Nothing was recorded.")
     values = {name: _from_cell(row[i]).strip() or None for name, i in columns.items()}
-    text = values["reward"]
-    try:
-        # Between semicolons, a comma is the decimal mark.
-        reward = float((text or "").replace(",", ".") if mark == ";" else text or "")
-    except ValueError:
-        raise _wrong(
-            replace(place, field="reward"),
-            f"the reward {text!r} is not a number. Nothing was recorded.",
-        ) from None
-    return Reward(reward, values.get("pull"), values.get("arm"), values.get("key"))
+
+    def number(name: str) -> float:
+        text = values[name]
+        try:
+            # Between semicolons, a comma is the decimal mark.
+            return float((text or "").replace(",", ".") if mark == ";" else text or "")
+        except ValueError:
+            raise _wrong(
+                replace(place, field=name),
+                f"the {name} {text!r} is not a number. Nothing was recorded."
+                if text or name == "reward"
+                else f"the {name} is missing. Nothing was recorded.",
+            ) from None
+
+    return Reward(
+        number("reward"),
+        values.get("pull"),
+        values.get("arm"),
+        values.get("key"),
+        {name: number(name) for name in measured} or None,
+    )
 
 
 def _to_cell(value: Any) -> Any:
@@ -132,12 +156,13 @@ def write_study(
     about: ExportedStudy,
     events: Iterable[EventRecord],
     voided: Collection[int] = (),
+    measured: Sequence[str] = (),
 ) -> int:
     """Write all pulls with their rewards; the file's ending says how. Returns their number.
 
-    ``.csv`` and ``.parquet`` hold one row per pull, ``.json`` also what the study is, and its
-    notes. Rewards of events that were struck out (`voided`) are left out as if they had never
-    been told; the JSON file names them.
+    ``.csv`` and ``.parquet`` hold one row per pull, and a column for each name that is `measured`;
+    ``.json`` also what the study is, and its notes. Rewards of events that were struck out
+    (`voided`) are left out as if they had never been told; the JSON file names them.
     """
     path = Path(path)
     ending = path.suffix.lower()
@@ -148,20 +173,24 @@ def write_study(
     try:
         with written_aside(path) as place:
             if ending == ".json":
-                return _write_json(place, about, events, voided)
+                return _write_json(place, about, events, voided, measured)
             write = _write_csv if ending == ".csv" else _write_parquet
-            return write(place, (event for event in events if event["seq"] not in voided))
+            kept = (event for event in events if event["seq"] not in voided)
+            return write(place, kept, measured)
     except OSError as error:
         raise SettingError(f"{path}: cannot write it: {error.strerror or error}.") from None
 
 
-def pulls_of(events: Iterable[EventRecord]) -> Iterator[dict[str, Any]]:
+def pulls_of(
+    events: Iterable[EventRecord], measured: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
     """All pulls: those with rewards in the order of their arrival, then the others."""
     waiting: dict[int, dict[str, Any]] = {}
+    blank = dict.fromkeys(COLUMNS) | ({"measured": None} if measured else {})
     for event in events:
         kind = event["event"]
         if kind == "asked":
-            waiting[event["number"]] = dict.fromkeys(COLUMNS) | {
+            waiting[event["number"]] = blank | {
                 "pull": event["pull"],
                 "arm": event["arm"],
                 "outcome": "pending",
@@ -171,8 +200,9 @@ def pulls_of(events: Iterable[EventRecord]) -> Iterator[dict[str, Any]]:
         elif kind == "expired":
             waiting[event["number"]]["outcome"] = "expired"
         elif "reward" in event:
-            pull = waiting.pop(event["number"]) if "number" in event else dict.fromkeys(COLUMNS)
+            pull = waiting.pop(event["number"]) if "number" in event else blank
             yield pull | {
+                **({"measured": event["measured"]} if measured else {}),
                 "arm": event["arm"],
                 "reward": event["reward"],
                 "outcome": kind,
@@ -186,12 +216,24 @@ def _time(at: float | None) -> str | None:
     return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()
 
 
-def _write_csv(path: Path, events: Iterable[EventRecord]) -> int:
+def _columns_out(measured: Sequence[str]) -> tuple[str, ...]:
+    after = COLUMNS.index("reward") + 1
+    return (*COLUMNS[:after], *measured, *COLUMNS[after:])
+
+
+def _rows_out(events: Iterable[EventRecord], measured: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """All pulls, with each measurement in a column of its own."""
+    for pull in pulls_of(events, measured):
+        values = pull.pop("measured", None) or dict.fromkeys(measured)
+        yield pull | values
+
+
+def _write_csv(path: Path, events: Iterable[EventRecord], measured: Sequence[str]) -> int:
     total = 0
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, _columns_out(measured))
         writer.writeheader()
-        for pull in pulls_of(events):
+        for pull in _rows_out(events, measured):
             row = {**pull, "asked": _time(pull["asked"]), "told": _time(pull["told"])}
             writer.writerow({name: _to_cell(value) for name, value in row.items()})
             total += 1
@@ -199,7 +241,11 @@ def _write_csv(path: Path, events: Iterable[EventRecord]) -> int:
 
 
 def _write_json(
-    path: Path, about: ExportedStudy, events: Iterable[EventRecord], voided: Collection[int]
+    path: Path,
+    about: ExportedStudy,
+    events: Iterable[EventRecord],
+    voided: Collection[int],
+    measured: Sequence[str],
 ) -> int:
     total = 0
     notes: list[dict[str, Any]] = []
@@ -216,6 +262,7 @@ def _write_json(
                     "event": event["seq"],
                     "arm": event["arm"],
                     "reward": event["reward"],
+                    **({"measured": event["measured"]} if measured else {}),
                     "told": event["at"],
                 }
                 continue
@@ -223,7 +270,7 @@ def _write_json(
 
     with path.open("w", encoding="utf-8") as file:
         file.write(f'{{"study": {json.dumps(about)},\n"pulls": [')
-        for pull in pulls_of(noted()):
+        for pull in pulls_of(noted(), measured):
             file.write(",\n" if total else "\n")
             file.write(json.dumps(pull))
             total += 1
@@ -232,7 +279,7 @@ def _write_json(
     return total
 
 
-def _write_parquet(path: Path, events: Iterable[EventRecord]) -> int:
+def _write_parquet(path: Path, events: Iterable[EventRecord], measured: Sequence[str]) -> int:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -242,12 +289,13 @@ def _write_parquet(path: Path, events: Iterable[EventRecord]) -> int:
             "to .csv."
         ) from None
     when = pa.timestamp("us", tz="UTC")
-    types = {"reward": pa.float64(), "asked": when, "told": when}
-    schema = pa.schema([(name, types.get(name, pa.string())) for name in COLUMNS])
+    numbers = dict.fromkeys(("reward", *measured), pa.float64())
+    types = {**numbers, "asked": when, "told": when}
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in _columns_out(measured)])
     total = 0
     with parquet.ParquetWriter(path, schema) as writer:
         chunk: list[dict[str, Any]] = []
-        for pull in pulls_of(events):
+        for pull in _rows_out(events, measured):
             for name in ("asked", "told"):
                 if pull[name] is not None:
                     pull[name] = datetime.fromtimestamp(pull[name], UTC)

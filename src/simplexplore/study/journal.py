@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.engine import Connection, Row
 
 from simplexplore.errors import StoreError, UnknownStudyError
+from simplexplore.problem.problem import Problem
 
 from .checksums import link
 from .decision import Corrections
@@ -39,8 +40,9 @@ class Journal:
         The study's number in the store.
     """
 
-    def __init__(self, store: Store, row: Row[Any], arms: int) -> None:
-        self._store, self._arms = store, arms
+    def __init__(self, store: Store, row: Row[Any], problem: Problem) -> None:
+        self._store, self._arms = store, problem.size
+        self._measured = tuple(limit.name for limit in problem.measured)
         self.study: int = row.id
         self._name: str = row.name
         self._owner = (row.code, row.identity)
@@ -165,7 +167,7 @@ class Journal:
                     raise EventError(seq, f"is missing; the next one there is {event.seq!r}")
                 if link(checksum, event) != event.checksum:
                     raise EventError(seq, "is not what was recorded: its checksum is wrong")
-                check_event(event, self._arms)
+                check_event(event, self._arms, self._measured)
                 checksum = event.checksum
         return list(events)
 

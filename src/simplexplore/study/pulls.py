@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from simplexplore.errors import Place, PullError, SettingError
@@ -22,13 +22,15 @@ class Pull:
 class Reward:
     """A reward to tell: of a pull, or of an arm that was played elsewhere.
 
-    With a key, telling it twice counts once.
+    With a key, telling it twice counts once. Where limits are measured, `measured` holds the
+    measurements of the pull by name.
     """
 
     reward: float
     pull: str | None = None
     arm: str | None = None
     key: str | None = None
+    measured: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,19 @@ Pulls = list[Pull]
 Answers = list[Told]
 
 
-def as_reward(item: Reward | tuple[str | Pull, float]) -> Reward:
-    """A reward to tell, from itself or from a pull and a number."""
+# A reward; or a pull, its reward and, where limits are measured, its measurements.
+RewardLike = (
+    Reward | tuple[str | Pull, float] | tuple[str | Pull, float, Mapping[str, float] | None]
+)
+
+
+def as_reward(item: RewardLike) -> Reward:
+    """A reward to tell, from itself or from a pull and what came of it."""
     if isinstance(item, Reward):
         return item
-    pull, reward = item
-    return Reward(reward, pull.id if isinstance(pull, Pull) else pull)
+    pull, reward, *measured = item
+    identity = pull.id if isinstance(pull, Pull) else pull
+    return Reward(reward, identity, measured=measured[0] if measured else None)
 
 
 def named(rewards: Sequence[Reward], key: str | None) -> list[Reward]:

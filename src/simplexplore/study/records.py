@@ -27,13 +27,14 @@ class SureSoFar(TypedDict, total=False):
 class Answer(SureSoFar):
     """What a study found, with the evidence for it."""
 
-    policy: list[float]
+    policy: list[float] | None  # None if no policy keeps the measured limits
     mix: dict[str, float]
-    value: float
+    value: float | None
     delta: float
     rewards: int
     statistic: float
     threshold: float
+    infeasible: NotRequired[bool]  # whether that is so; where limits are measured
 
 
 class About(TypedDict):
@@ -79,7 +80,7 @@ class HistoryPoint(TypedDict):
     rewards: int
     statistic: float
     threshold: float
-    policy: list[float]
+    policy: list[float] | None  # None while none seems to keep the measured limits
     counts: NotRequired[list[int]]  # rewards by arm; of older points they are not known
 
 
@@ -104,6 +105,7 @@ class CheckedRow(TypedDict):
     reward: float
     key: str | None
     outcome: str
+    measured: NotRequired[dict[str, float]]
 
 
 class Fault(TypedDict):
@@ -132,8 +134,11 @@ def checked_file(
         place = error.place or Place()
         text = str(error).removesuffix(" Nothing was recorded.")
         faults.append({"line": place.line, "text": text.removeprefix(f"{place_in_words(place)}: ")})
-    return {
-        "rows": [
+    rows: list[CheckedRow] = []
+    for one, place, outcome in zip(rewards, places, outcomes, strict=True):
+        if outcome is None:
+            continue
+        rows.append(
             {
                 "line": place.line,
                 "pull": one.pull,
@@ -142,11 +147,10 @@ def checked_file(
                 "key": one.key,
                 "outcome": outcome,
             }
-            for one, place, outcome in zip(rewards, places, outcomes, strict=True)
-            if outcome is not None
-        ],
-        "faults": sorted(faults, key=lambda fault: fault["line"] or 0),
-    }
+        )
+        if one.measured:
+            rows[-1]["measured"] = dict(one.measured)
+    return {"rows": rows, "faults": sorted(faults, key=lambda fault: fault["line"] or 0)}
 
 
 class VoidDecision(TypedDict):
@@ -167,6 +171,7 @@ class EventRecord(TypedDict):
     pull: NotRequired[str]
     arm: NotRequired[str]
     reward: NotRequired[float]
+    measured: NotRequired[dict[str, float]]
     key: NotRequired[str]
     # Of a note; of tags; of a reward that was struck out (the number of its event, and what is
     # decided without it), and of the one in its place; of an extension; of an answer.
@@ -178,9 +183,10 @@ class EventRecord(TypedDict):
     replaces: NotRequired[int]
     delta: NotRequired[float]
     before: NotRequired[float]
-    policy: NotRequired[list[float]]
+    policy: NotRequired[list[float] | None]
     mix: NotRequired[dict[str, float]]
-    value: NotRequired[float]
+    value: NotRequired[float | None]
+    infeasible: NotRequired[bool]
     rewards: NotRequired[int]
     statistic: NotRequired[float]
     threshold: NotRequired[float]

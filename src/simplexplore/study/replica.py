@@ -59,7 +59,7 @@ class Replica:
     def __init__(self, store: Store, row: Row[Any], plan: Plan, seed: int) -> None:
         self.store, self.plan, self.seed = store, plan, seed
         self.ids = PullIds(row.name, row.code)
-        self._journal = Journal(store, row, plan.problem.size)
+        self._journal = Journal(store, row, plan.problem)
         self.after_fork()
         FORKS.in_child.add(self)
 

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.engines import ExplorationEngine, engine_of
 from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.exploration.plan import Plan
 from simplexplore.exploration.seeding import streams
@@ -58,7 +59,7 @@ class State:
 
     Attributes
     ----------
-    engine : Engine
+    engine : ExplorationEngine
         Counts, means, allocation, random stream.
     seq : int
         Number of the last event.
@@ -83,7 +84,7 @@ class State:
     def __init__(
         self, plan: Plan, seed: int, checksum: int = 0, corrections: Corrections | None = None
     ) -> None:
-        self.engine = Engine(plan)
+        self.engine = engine_of(plan)
         self.engine.forget(streams(seed, range(1))[0])
         self.seq = 0
         self.totals = dict.fromkeys(KINDS, 0)
@@ -231,11 +232,24 @@ class State:
         rewards = np.array([0.0 if e.reward is None else e.reward for e in events])
         # Rewards of pending pulls still come in after a stop, and change nothing about it.
         watch = until_stopped and (self.decision is None or events[0].kind == "extended")
-        done = self.engine.fold(kinds, arms, rewards, until_stopped=watch)
+        measured = self._measurements(events)
+        done = self.engine.fold(kinds, arms, rewards, measured, until_stopped=watch)
         return [
             event._replace(arm=int(arm)) if event.kind == "asked" else event
             for event, arm in zip(events[:done], arms, strict=False)
         ]
+
+    def _measurements(self, events: list[Event]) -> npt.NDArray[np.float64] | None:
+        """Measurements (events, rows), where limits are measured."""
+        rows = self.engine.plan.problem.measured
+        if not rows:
+            return None
+        found = np.zeros((len(events), len(rows)))
+        for i, event in enumerate(events):
+            if event.kind in REWARDED:
+                values = _data(event)["measured"]
+                found[i] = [values[row.name] for row in rows]
+        return found
 
     def _apply(self, event: Event) -> None:
         """Bring up to date what the engine does not know: totals, pending pulls, answer."""
@@ -269,7 +283,7 @@ class State:
         self.decision = Decision(after, at, answer, self.engine.state())
 
     @property
-    def deciding_engine(self) -> Engine:
+    def deciding_engine(self) -> ExplorationEngine:
         """What was known at the decision; before it, what is known now."""
         if self.decision is None or self.engine.pulls == self.decision.answer["rewards"]:
             return self.engine
@@ -286,14 +300,16 @@ class State:
         shares = zip(problem.arms, policy.tolist(), strict=True)
         moment = None if problem.budget is None else moment_of(self.engine)
         found: Answer = {
-            "policy": policy.tolist(),
+            "policy": policy.tolist() if self.engine.has_answer else None,
             "mix": {arm: share for arm, share in shares if share > 0},
-            "value": float(means @ policy),
+            "value": float(means @ policy) if self.engine.has_answer else None,
             "delta": self.engine.plan.delta,
             "rewards": self.engine.pulls,
             "statistic": float(statistics[weakest]),
             "threshold": float(thresholds[weakest]),
         }
+        if problem.measured:
+            found["infeasible"] = self.engine.is_infeasible
         return found if moment is None else {**found, **_so_far(moment)}
 
     @property
@@ -303,13 +319,21 @@ class State:
             return "No answer yet."
         plan = self.engine.plan
         problem = plan.problem
-        mix = policy_in_words(np.array(self.answer["policy"]), problem.arms)
+        if self.answer["policy"] is None:
+            limits = " and ".join(row.in_words for row in problem.measured)
+            mix = f"no mix keeps {limits}"
+        else:
+            mix = policy_in_words(np.array(self.answer["policy"]), problem.arms)
         if problem.budget is not None:
             return f"The answer, {self._sure_after(self.answer)}: {mix}."
         rule = "" if plan.threshold.is_proven(problem.rewards.name) else ", by a rule of thumb"
-        within = (
-            f"within {problem.accepted_regret:g} of the best, " if problem.accepted_regret else ""
-        )
+        within = ""
+        if problem.accepted_regret and self.answer["policy"] is not None:
+            kept = " and ".join(
+                f"{row.in_words} (tolerance {row.tolerance:g})" for row in problem.measured
+            )
+            best = f"the best mix that keeps {kept}" if kept else "the best"
+            within = f"within {problem.accepted_regret:g} of {best}, "
         sure = f"wrong with probability at most {self.answer['delta']:g}{rule}"
         return f"The answer, {within}{sure}: {mix}."
 

@@ -15,9 +15,10 @@ from typing_extensions import TypedDict
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import NotConvergedError
-from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.engines import ExplorationEngine
 from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.exploration.intervals import mean_intervals
+from simplexplore.exploration.measured_status import measured_status
 from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.families import Gaussian
@@ -75,6 +76,28 @@ class ConstraintStatus(TypedDict):
     policy: float | None
 
 
+class MeasuredArm(TypedDict):
+    """What is known of an arm's measurements."""
+
+    arm: str
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+class MeasuredLimit(TypedDict):
+    """A measured limit; see `MeasuredStatus`."""
+
+    name: str
+    limit: str
+    tolerance: float
+    value: float | None  # mean over the recommended policy, as estimated
+    value_interval: list[float | None] | None  # where the true one lies, at every moment
+    p_value: float | None  # that the policy misses the limit by more than its tolerance
+    explored: float | None  # mean over the samples so far
+    arms: list[MeasuredArm]
+
+
 class StateStatus(TypedDict):
     """Everything that a state says.
 
@@ -105,6 +128,8 @@ class StateStatus(TypedDict):
     edges: list[EdgeStatus] | None
     constraints: list[ConstraintStatus]
     exploration: list[ConstraintStatus]  # limits on samples, where they have some of their own
+    measured: NotRequired[list[MeasuredLimit]]  # where limits are measured
+    infeasible: NotRequired[bool]  # whether it looks as if no policy kept them
     excess_bound: float | None
     confidence: float | None
     regret_bound: float | None
@@ -141,12 +166,15 @@ def status_of(state: State) -> StateStatus:
     problem = plan.problem
     means = problem.rewards.from_unit(run.mean)
     low, high = mean_intervals(problem, run.n, means, plan.delta, engine.bets, engine.squares)
-    policy = engine.policy if engine.is_warm else None
-    known = _planned(state, engine) if engine.is_warm else None
+    policy = engine.policy if engine.has_answer else None
+    known = _planned(state, engine) if engine.is_warm and not problem.measured else None
     bound = None if known is None else known.bound
     moment = moment_of(engine)
-    edges = _edges(engine, moment) if engine.is_warm else None
-    progress, left, ends = _progress(state, edges, known, moment)
+    edges = _edges(engine, moment) if engine.has_answer else None
+    if problem.measured:
+        progress, left, ends = _progress_of_measured(state, engine)
+    else:
+        progress, left, ends = _progress(state, edges, known, moment)
     own = problem.exploration if plan.scenario == EXPLORATION else ()
     found: StateStatus = {
         "state": state.name,
@@ -185,16 +213,21 @@ def status_of(state: State) -> StateStatus:
         "voided": state.totals["voided"],
         "tags": state.tags,
     }
+    if problem.measured:
+        found["measured"] = _measured(engine)
+        found["infeasible"] = engine.is_infeasible
     if problem.has_costs:
         found["cost"] = float(engine.handed_out @ problem.costs)
         # Samples to come cost what those of the best allocation do.
         each = math.inf if bound is None else bound.scenarios[plan.scenario].cost_per_sample
+        if problem.measured:
+            each = float(run.n @ problem.costs / max(engine.pulls, 1))
         found["cost_to_go"] = _finite(left * each) if left else 0.0
         found["cost_to_go_range"] = ends and [_finite(end * each) if end else 0.0 for end in ends]
     return found
 
 
-def _decision(state: State, engine: Engine) -> Decision | None:
+def _decision(state: State, engine: ExplorationEngine) -> Decision | None:
     if state.decision is None:
         return None
     after, at, answer, _ = state.decision
@@ -226,7 +259,7 @@ class _Plan(NamedTuple):
 _plans: WeakKeyDictionary[State, tuple[tuple[int, float], _Plan | None]] = WeakKeyDictionary()
 
 
-def _planned(state: State, engine: Engine) -> _Plan | None:
+def _planned(state: State, engine: ExplorationEngine) -> _Plan | None:
     """The plan at the empirical means; None if there is no bound."""
     made_for = engine.pulls, engine.plan.delta
     known = _plans.get(state)
@@ -235,7 +268,7 @@ def _planned(state: State, engine: Engine) -> _Plan | None:
     return known[1]
 
 
-def _plan(engine: Engine) -> _Plan | None:
+def _plan(engine: ExplorationEngine) -> _Plan | None:
     plan = engine.plan
     rewards = plan.problem.rewards
     try:
@@ -255,7 +288,7 @@ def _plan(engine: Engine) -> _Plan | None:
 
 def _arms(
     state: State,
-    engine: Engine,
+    engine: ExplorationEngine,
     policy: Array | None,
     bound: Bound | None,
     means: Array,
@@ -284,9 +317,13 @@ def _arms(
     ]
 
 
-def _edges(engine: Engine, moment: Moment | None) -> list[EdgeStatus]:
+def _edges(engine: ExplorationEngine, moment: Moment | None) -> list[EdgeStatus]:
     arms = engine.plan.problem.arms
     statistics, thresholds = engine.evidence()
+    # Before them stands the evidence that measured limits are kept.
+    rows = len(engine.plan.problem.measured)
+    statistics, thresholds = statistics[rows:], thresholds[rows:]
+    least = 0.0 if rows else -math.inf
     return [
         {
             "direction": {
@@ -295,12 +332,45 @@ def _edges(engine: Engine, moment: Moment | None) -> list[EdgeStatus]:
             "statistic": float(statistic),
             "threshold": float(threshold),
             # With `tilt` the statistic is the logarithm of an e-value.
-            "p_value": None if moment is None else math.exp(-statistic),
+            "p_value": None if moment is None else math.exp(-max(statistic, least)),
         }
         for direction, statistic, threshold in zip(
             engine.directions(), statistics, thresholds, strict=True
         )
     ]
+
+
+def _measured(engine: ExplorationEngine) -> list[MeasuredLimit]:
+    arms, counts = engine.plan.problem.arms, engine.run.n
+    found: list[MeasuredLimit] = []
+    for row in measured_status(engine):
+        seen = counts > 0
+        total = float(counts[seen] @ row.means[seen])
+        known: list[MeasuredArm] = [
+            {
+                "arm": arm,
+                "mean": _finite(row.means[a]),
+                "low": _finite(row.low[a]),
+                "high": _finite(row.high[a]),
+            }
+            for a, arm in enumerate(arms)
+        ]
+        ends = None
+        if row.value_low is not None and row.value_high is not None:
+            ends = [_finite(row.value_low), _finite(row.value_high)]
+        found.append(
+            {
+                "name": row.name,
+                "limit": row.limit,
+                "tolerance": row.tolerance,
+                "value": row.value,
+                "value_interval": ends,
+                "p_value": row.p_value,
+                "explored": total / engine.pulls if engine.pulls else None,
+                "arms": known,
+            }
+        )
+    return found
 
 
 def _constraints(
@@ -359,6 +429,24 @@ def _progress(
         return progress, math.inf, None
     low, high = range_of_rest(statistic, threshold)
     return progress, left, (left * low, left * high)
+
+
+def _progress_of_measured(
+    state: State, engine: ExplorationEngine
+) -> tuple[float | None, float, tuple[float, float] | None]:
+    """The same where limits are measured: evidence grows with samples, about as it did."""
+    if state.answer is not None:
+        return 1.0, 0.0, (0.0, 0.0)
+    if not (engine.has_answer or engine.is_infeasible):
+        return None, math.inf, None
+    statistics, thresholds = engine.evidence()
+    weakest = int((statistics - thresholds).argmin())
+    statistic, threshold = max(0.0, float(statistics[weakest])), float(thresholds[weakest])
+    if statistic == 0.0:
+        return 0.0, math.inf, None
+    low, high = range_of_rest(statistic, threshold)
+    left = max(1.0, (threshold / statistic - 1.0) * engine.pulls)
+    return min(1.0, statistic / threshold), left, (left * low, left * high)
 
 
 def range_of_rest(statistic: float, threshold: float) -> tuple[float, float]:

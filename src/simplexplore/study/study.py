@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -33,7 +33,7 @@ from .asking import MAX_BATCH, ask, paused
 from .correcting import void
 from .events import Event
 from .import_export import CsvSource, read_rewards, write_study
-from .pulls import Answers, Pull, Pulls, Reward, Told, as_reward, check_key, named
+from .pulls import Answers, Pull, Pulls, Reward, RewardLike, Told, as_reward, check_key, named
 from .records import (
     About,
     Answer,
@@ -198,18 +198,21 @@ class Study(Tabular):
         pull: str | Pull | None = None,
         reward: float | None = None,
         *,
+        measured: Mapping[str, float] | None = None,
         arm: str | None = None,
         key: str | None = None,
     ) -> Told:
         """Report the reward of a pull, or of an arm that was played elsewhere.
 
-        Telling a pull twice is harmless if the reward is the same and refused otherwise. A
-        reward of a pull made elsewhere counts each time it is told, unless it has a key.
+        Where limits are measured, `measured` holds the measurements of the pull by name. Telling
+        a pull twice is harmless if the reward is the same and refused otherwise. A reward of a
+        pull made elsewhere counts each time it is told, unless it has a key.
         """
         identity = pull.id if isinstance(pull, Pull) else pull
-        return self.tell_many([Reward(reward, identity, arm, key)])[0]  # type: ignore[arg-type]
+        told = Reward(reward, identity, arm, key, measured)  # type: ignore[arg-type]
+        return self.tell_many([told])[0]
 
-    def tell_many(self, rewards: Iterable[Reward | tuple[str | Pull, float]]) -> Answers:
+    def tell_many(self, rewards: Iterable[RewardLike]) -> Answers:
         """Report many rewards at once: all are taken in, or none."""
         wanted = [as_reward(item) for item in rewards]
         if len(wanted) > MAX_BATCH:
@@ -227,19 +230,25 @@ class Study(Tabular):
 
         The first line names the columns: ``reward``, and ``pull`` (an id that `ask` gave) or
         ``arm`` (for pulls made elsewhere); ``key`` is optional and makes it safe to import an
-        arm's reward twice, as a `key` for the whole file does. Semicolons may stand for commas.
+        arm's reward twice, as a `key` for the whole file does. Each measured limit has a column of
+        its name. Semicolons may stand for commas.
         `progress` is told now and then how many rewards of how many were taken in.
         """
         check_key(key)
-        rewards, places = read_rewards(path)
+        rewards, places = read_rewards(path, measured=self._measured)
         return tell(self._replica, named(rewards, key), places, progress)
 
     def check_csv(self, path: CsvSource) -> CheckedFile:
         """Say what importing a CSV file would do, and name all rows that are wrong."""
         faults: builtins.list[SimplexploreError] = []
-        rewards, places = read_rewards(path, faults)
+        rewards, places = read_rewards(path, faults, self._measured)
         outcomes, wrong = check(self._replica, rewards, places)
         return checked_file(rewards, places, outcomes, [*faults, *wrong])
+
+    @property
+    def _measured(self) -> tuple[str, ...]:
+        """Names of what every pull reports beside its reward."""
+        return tuple(row.name for row in self.problem.measured)
 
     # ------------------------------------------------------------------ other events
 
@@ -390,7 +399,7 @@ class Study(Tabular):
         with self._replica.latest() as state:
             head, voided, answer = state.seq, state.corrections.voided, state.answer
         events = takewhile(lambda event: event["seq"] <= head, self.each_event())
-        return write_study(path, {**self.about, "answer": answer}, events, voided)
+        return write_study(path, {**self.about, "answer": answer}, events, voided, self._measured)
 
     @property
     def about(self) -> About:

@@ -125,6 +125,7 @@ class Telling:
             )
         check_key(item.key)
         self._problem.rewards.check_reward(item.reward)
+        self._problem.check_measurements(item.measured)
 
     def not_pending(self, state: State) -> list[int]:
         """Numbers of pulls that are not pending: of those, the journal has to be searched."""
@@ -170,7 +171,8 @@ class Telling:
                 continue
             if earlier is None:
                 if event.pull in struck_out and event.pull is not None:
-                    event = event._replace(data={"replaces": struck_out[event.pull]})
+                    replacing = {"replaces": struck_out[event.pull]}
+                    event = event._replace(data={**(event.data or {}), **replacing})
                 proposed.append(event)
                 if event.pull is not None:
                     answered[event.pull] = event
@@ -189,7 +191,7 @@ class Telling:
             raise SettingError(
                 f"no feasible policy uses arm {item.arm!r}, so its rewards say nothing; drop them."
             )
-        return Event("elsewhere", arm=number, reward=_number(item), key=item.key)
+        return self._event(Event("elsewhere", arm=number, key=item.key), item)
 
     def _of_a_pull(self, item: Reward, state: State, asked: dict[int | None, Event]) -> Event:
         assert item.pull is not None
@@ -206,7 +208,19 @@ class Telling:
                 "put back from an older copy, tell the reward with the arm instead of the pull."
             )
         kind = "late" if pending is None else "told"
-        return Event(kind, pull=number, arm=found.arm, reward=_number(item), key=item.key)
+        return self._event(Event(kind, pull=number, arm=found.arm, key=item.key), item)
+
+    def _event(self, event: Event, item: Reward) -> Event:
+        """An event with what came of the pull."""
+        # SQLite knows no negative zero.
+        event = event._replace(reward=float(item.reward) + 0.0)
+        if not self._problem.measured:
+            return event
+        values = self._problem.check_measurements(item.measured)
+        named = {
+            row.name: value + 0.0 for row, value in zip(self._problem.measured, values, strict=True)
+        }
+        return event._replace(data={"measured": named})
 
     @contextmanager
     def _placed(self, place: Place) -> Iterator[None]:
@@ -226,18 +240,18 @@ class Telling:
             raise type(error)(text, place=place) from None
 
 
-def _number(item: Reward) -> float:
-    return float(item.reward) + 0.0  # SQLite knows no negative zero
-
-
-def _content(event: Event) -> tuple[int | None, int | None, float | None]:
-    return event.pull, event.arm, event.reward
+def _content(event: Event) -> tuple[object, ...]:
+    return event.pull, event.arm, event.reward, (event.data or {}).get("measured")
 
 
 def _conflict(item: Reward, earlier: Event) -> ConflictError:
     if item.key is not None and earlier.key == item.key:
         return ConflictError(f"the key {item.key!r} was used for another reward or request.")
+    known, now = f"{earlier.reward!r}", f"{float(item.reward)!r}"
+    if item.measured:
+        known += f" and the measurements {(earlier.data or {})['measured']!r}"
+        now += f" and {dict(item.measured)!r}"
     return ConflictError(
-        f"pull {item.pull!r} has the reward {earlier.reward!r} already, and now came "
-        f"{float(item.reward)!r}. The first is kept; if it is wrong, 'void' strikes it out."
+        f"pull {item.pull!r} has the reward {known} already, and now came {now}. The first is "
+        "kept; if it is wrong, 'void' strikes it out."
     )

@@ -151,7 +151,7 @@ class Transaction:
         self.is_dirty = self.is_spoiled = True
         with self._journal.explained():
             recorded = state.decide(proposed, now, progress)
-        if state.engine.is_warm and _is_due(rewards, state.rewards, recorded):
+        if _has_evidence(state) and _is_due(rewards, state.rewards, recorded):
             self._points.append(self._point(now))
         self._events += recorded
         self._now = now
@@ -210,7 +210,7 @@ class Transaction:
             "rewards": state.rewards,
             "statistic": float(statistics[weakest]),
             "threshold": float(thresholds[weakest]),
-            "policy": state.engine.policy.tolist(),
+            "policy": state.engine.policy.tolist() if state.engine.has_answer else None,
             "counts": [int(n) for n in state.engine.run.n],
         }
 
@@ -221,7 +221,13 @@ def _progress(state: State, point: HistoryPoint | None) -> float | None:
         return 1.0
     if point is None:  # without rewards that were struck out, some arm may have none again
         return None if state.engine.is_warm or not state.corrections.voided else 0.0
-    return min(1.0, point["statistic"] / point["threshold"])
+    share = min(1.0, point["statistic"] / point["threshold"])
+    return max(0.0, share) if state.engine.plan.problem.measured else share
+
+
+def _has_evidence(state: State) -> bool:
+    """Whether there is a policy, or the finding that there is none, to have evidence of."""
+    return state.engine.has_answer or state.engine.is_infeasible
 
 
 def snapshot_code(state: State) -> str:
