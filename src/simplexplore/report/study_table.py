@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from simplexplore.exploration.excess import limits_in_words
+from simplexplore.problem.measured import Measured
 from simplexplore.problem.spelling import at_least, at_most, count
 
 from .numbers import number, percent
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from simplexplore.study.records import StudySummary
-    from simplexplore.study.status import ConstraintStatus, EdgeStatus, Status
+    from simplexplore.study.status import ConstraintStatus, EdgeStatus, MeasuredLimit, Status
+
+
+VIOLATION = (
+    "a p-value: that a mix which misses the limit by more than its tolerance is ever shown with "
+    "a smaller one has at most that probability"
+)
 
 
 def print_status(status: Status, console: Console) -> None:
@@ -44,6 +51,8 @@ def print_status(status: Status, console: Console) -> None:
         console.print("No delta is promised: what is known is the confidence so far.")
     elif answer is not None:
         mix = ", ".join(f"{share:.3g} {arm}" for arm, share in answer["mix"].items())
+        if answer["policy"] is None:
+            mix, within = f"no mix keeps {_limits(status)}", 0.0
         console.print(
             f"Answer: {mix}. It is {f'within {within:g} of the best, ' if within else ''}"
             f"wrong with probability at most {answer['delta']:g}"
@@ -52,8 +61,12 @@ def print_status(status: Status, console: Console) -> None:
             style="bold",
         )
         console.print(_decided(status))
+    elif status.get("infeasible"):
+        console.print(f"It looks as if no mix kept {_limits(status)}.", style="bold")
+        console.print(_to_go(status))
     elif status["policy"] is None:
-        console.print("No answer yet: some arms have no reward.", style="bold")
+        few = "too few rewards" if "measured" in status else "no reward"
+        console.print(f"No answer yet: some arms have {few}.", style="bold")
     else:
         low, high = status["value_interval"] or (None, None)
         console.print(f"Best mix so far: {status['policy_in_words']}", style="bold")
@@ -81,6 +94,11 @@ def print_status(status: Status, console: Console) -> None:
         if rows:
             console.print()
             _constraints(title, rows, limits).print(console, len(rows))
+    for table, length in _measured(status.get("measured", []), arms):
+        console.print()
+        table.print(console, length)
+    if status.get("measured"):
+        console.print(f"violated: {VIOLATION}", style="dim")
     print_legend(console, arms, limits)
     for sentence in limits_kept(status):
         console.print(sentence)
@@ -113,6 +131,8 @@ def _between(low: float | None, high: float | None) -> str:
 def _to_go(status: Status) -> str:
     if (budget := (status["stop_when"] or {}).get("budget")) is not None:
         return f"{number(status['to_go'] or 0)} of {number(budget)} samples to go."
+    if status["to_go"] is None and "measured" in status:
+        return "No telling yet how many samples to go."
     if status["to_go"] is None:
         return "The best policies tie at the means seen so far: no telling how many samples to go."
     return (
@@ -144,6 +164,8 @@ def _so_far(status: Status) -> str:
     """What holds at every moment, however often one looks."""
     assert status["confidence"] is not None
     lost = status["regret_bound"]
+    if "measured" in status:
+        return f"Confidence so far {at_least(status['confidence'])}."
     return f"Confidence so far {at_least(status['confidence'])}; " + (
         "how much a better mix could earn is not known yet."
         if lost is None
@@ -173,7 +195,7 @@ def _arms(status: Status, names: Mapping[str, str]) -> Table:
             str(arm["pending"] or ""),
             number(arm["target"]),
             _number(arm["mean"]),
-            "" if None in ends else " to ".join(map(_number, ends)),
+            _ends(ends),
             f"{arm['policy']:.3g}" if arm["policy"] else "",
         )
     return table
@@ -205,6 +227,46 @@ def _constraints(title: str, rows: Sequence[ConstraintStatus], names: Mapping[st
         cells = [_number(row[name]) for name in ("lower", "upper", "explored", "policy")]
         table.add_row(names[row["name"]], *cells)
     return table
+
+
+def _limits(status: Status) -> str:
+    """The measured limits as a sentence has them."""
+    rows = [Measured(row["name"], row["limit"]) for row in status.get("measured", [])]
+    return " and ".join(row.in_words for row in rows)
+
+
+def _measured(
+    rows: Sequence[MeasuredLimit], names: Mapping[str, str]
+) -> Iterator[tuple[Table, int]]:
+    """Measured limits, then what is known of each arm's measurements."""
+    headings = ("limit", "tolerance", "mix", "between", "violated", "samples so far")
+    ranks = (0, 4, 0, 2, 1, 3)
+    columns = [Column(text, rank=rank) for text, rank in zip(headings, ranks, strict=True)]
+    limits = Table("Measured limits", (text_column("measured"), *columns))
+    for row in rows:
+        limits.add_row(
+            row["name"],
+            row["limit"],
+            number(row["tolerance"]),
+            _number(row["value"]),
+            _ends(row["value_interval"] or (None, None)),
+            "" if row["p_value"] is None else f"p {at_most(row['p_value'])}",
+            _number(row["explored"]),
+        )
+    if rows:
+        yield limits, len(rows)
+    for row in rows:
+        table = Table(
+            f"Arms: {row['name']}", (text_column("arm"), Column("mean"), Column("between"))
+        )
+        for arm in row["arms"][:MAX_ROWS]:
+            ends = _ends((arm["low"], arm["high"]))
+            table.add_row(names[arm["arm"]], _number(arm["mean"]), ends)
+        yield table, len(row["arms"])
+
+
+def _ends(ends: Sequence[float | None]) -> str:
+    return "" if None in ends else " to ".join(map(_number, ends))
 
 
 def limits_kept(status: Status) -> list[str]:
