@@ -18,7 +18,7 @@ from simplexplore.exploration.measured_engine import (
     WRONGLY,
     MeasuredEngine,
 )
-from simplexplore.exploration.plan import prepare, prepare_simulation
+from simplexplore.exploration.plan import prepare
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.cache import cache_folder
 from simplexplore.kernels.measured_records import ANSWER, INFEASIBLE, NOTHING
@@ -36,7 +36,7 @@ def trial(*rows, **changes):
 
 
 def engine(problem=None, sampler="top-two"):
-    return MeasuredEngine(prepare_simulation(problem or trial(), None, sampler, "tilt"))
+    return MeasuredEngine(prepare(problem or trial(), sampler, "tilt"))
 
 
 TWO = trial(TOXICITY, RESPONSE, rewards=Bounded(-1, 2), constraints=["c <= 0.8"], delta=0.5)
@@ -250,7 +250,7 @@ def test_what_is_not_possible_is_refused_in_words():
     refused("needs to know sigma, of toxicity", problem=trial(Measured("toxicity", 0.5)))
     refused("sigma, of rewards", problem=trial(rewards=Gaussian("unknown")))
     refused("tracking cannot be chosen", tracking="direct")
-    refused("more than 400 vertices", TooLargeError, problem=trial_of(30, "each <= 0.04"))
+    refused("more than 200 vertices", TooLargeError, problem=trial_of(30, "each <= 0.04"))
     with pytest.raises(SettingError, match="engine of their own"):
         Engine(prepare(trial(), "top-two", "tilt"))
     with pytest.raises(SettingError, match="a GPU cannot"):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
-from simplexplore.errors import MeansError, SettingError
+from simplexplore.errors import InfeasibleError, SettingError
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.problem.spelling import listed
@@ -124,13 +124,9 @@ def prepare_simulation(
     _check_supported(problem, chosen, rule)  # before the bound, which takes longer
     if problem.measured:
         problem = problem if delta is None else problem.replace(delta=delta)
+        least = known or bound_if_feasible(problem, means, problem.delta)
         given = problem.means if means is None else problem.check_means(means)
-        if given is None:
-            raise MeansError(
-                "no means given: a simulation needs the true means; add 'means = [...]' to the "
-                "problem or pass them."
-            )
-        problem.measured_means()  # they must be there
+        assert given is not None  # or there was no bound
         return Plan(
             problem=problem,
             sampler=chosen,
@@ -138,6 +134,7 @@ def prepare_simulation(
             delta=problem.delta,
             scenario=problem.scenario,
             tracking=tracking,
+            bound=least,
             means=tuple(given.tolist()),
         )
     bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
@@ -153,6 +150,16 @@ def prepare_simulation(
         allocation=tuple(bound.allocation.tolist()) if chosen.needs_truth else None,
         bound=bound,
     )
+
+
+def bound_if_feasible(problem: Problem, means: npt.ArrayLike | None, delta: float) -> Bound | None:
+    """The bound of an instance; None if no policy keeps its measured limits."""
+    try:
+        return lower_bound(problem, means, delta)
+    except InfeasibleError:
+        if not problem.measured:
+            raise
+        return None
 
 
 def _changed(problem: Problem, **changes: object) -> Problem:

@@ -1,4 +1,4 @@
-"""Faces of a few dimensions, cut into simplices, and the supports of points on them.
+"""Supports of policies on faces of a few dimensions, and of what tells two of them apart.
 
 Where m limits are measured, an optimal policy lies on a face of at most m dimensions of the known
 polytope, whatever the limits' coefficients are (docs/theory/measured_stopping.md).
@@ -9,21 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import TooLargeError
-
+from .faces import faces
 from .polytope import Polytope
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-
-# Faces are found among all vertices, and searched one by one at every look.
-MAX_VERTICES = 400
-MAX_CELLS = 5_000
 
 # Pairs of supports up to which signed ones are counted one by one; a bound is enough beyond.
 _COUNTED = 50_000
@@ -108,92 +103,11 @@ def simplices(polytope: Polytope, dimensions: int) -> Simplices:
     TooLargeError
         If there are too many of them.
     """
-    vertices, zeros = [], []
-    for vertex, met in polytope.ranked_vertices(np.zeros(polytope.size)):
-        if met > MAX_VERTICES:
-            raise TooLargeError(
-                f"the known constraints leave more than {MAX_VERTICES} vertices, and where limits "
-                "are measured every one is looked at. Merge or drop arms, or drop constraints."
-            )
-        vertices.append(vertex.policy)
-        zeros.append(_union(1 << z for z in vertex.zero))
-    faces = _Faces(zeros)
-    dimensions = min(dimensions, polytope.dimension, 2)
-    found: list[tuple[int, ...]]
-    if dimensions == 0:
-        found = [(0,)]
-    elif dimensions == 1:
-        found = faces.edges
-    else:
-        found = [triangle for polygon in faces.polygons() for triangle in _fan(polygon)]
-    if len(found) > MAX_CELLS:
-        raise TooLargeError(
-            f"the known constraints leave {len(found)} faces on which policies can be best, and "
-            f"where limits are measured every one is searched; at most {MAX_CELLS} are possible. "
-            "Merge or drop arms, or drop constraints."
-        )
-    cells = np.array(sorted(found), dtype=np.int64)
-    table = np.array(vertices)
-    return Simplices(table, cells, np.asarray((table[cells] > 0).any(axis=1)))
-
-
-def _fan(polygon: list[int]) -> list[tuple[int, ...]]:
-    """Triangles of a convex polygon whose corners are in order."""
-    first = polygon[0]
-    return [(first, *pair) for pair in pairwise(polygon[1:])]
-
-
-class _Faces:
-    """Faces as sets of vertices: those that have all the zeros which some vertices share."""
-
-    def __init__(self, zeros: list[int]) -> None:
-        self._zeros = zeros
-
-    def _smallest(self, *corners: int) -> list[int]:
-        """The smallest face that holds some vertices."""
-        shared = ~0
-        for corner in corners:
-            shared &= self._zeros[corner]
-        return [v for v, zero in enumerate(self._zeros) if zero & shared == shared]
-
-    @cached_property
-    def edges(self) -> list[tuple[int, ...]]:
-        """Pairs of vertices that are a face: no third one has all their common zeros."""
-        width = max(zero.bit_length() for zero in self._zeros)
-        bits = [[zero >> z & 1 for z in range(width)] for zero in self._zeros]
-        has = np.array(bits, dtype=np.float32)
-        found: list[tuple[int, ...]] = []
-        for one in range(len(has)):
-            lacking = (has[one] * has) @ (1 - has).T  # by other vertex and third one
-            pairs = np.flatnonzero((lacking == 0).sum(axis=1) == 2)
-            found += [(one, int(other)) for other in pairs if other > one]
-        return found
-
-    def polygons(self) -> list[list[int]]:
-        """Faces of two dimensions: each vertex has two neighbours there, and they form a cycle."""
-        neighbours: dict[int, list[int]] = {}
-        for one, other in self.edges:
-            neighbours.setdefault(one, []).append(other)
-            neighbours.setdefault(other, []).append(one)
-        found: dict[frozenset[int], list[int]] = {}
-        for corner, near in neighbours.items():
-            for one, other in combinations(near, 2):
-                face = frozenset(self._smallest(corner, one, other))
-                if face in found:
-                    continue
-                inside = {v: [u for u in neighbours[v] if u in face] for v in face}
-                if all(len(two) == 2 for two in inside.values()):
-                    found[face] = _walk(inside)
-        return list(found.values())
-
-
-def _walk(neighbours: dict[int, list[int]]) -> list[int]:
-    """The vertices of a polygon in order."""
-    first = min(neighbours)
-    walk, at = [first], min(neighbours[first])
-    while at != first:
-        before = walk[-1]
-        walk.append(at)
-        one, other = neighbours[at]
-        at = one if other == before else other
-    return walk
+    edges, triangles = faces(polytope, dimensions)
+    corners = triangles if len(triangles) else edges
+    if not len(corners):
+        corners = polytope.optimal_vertex(np.zeros(polytope.size)).policy[None, None]
+    vertices, numbers = np.unique(corners.reshape(-1, polytope.size), axis=0, return_inverse=True)
+    cells = np.sort(numbers.reshape(corners.shape[:2]), axis=1)
+    cells = np.unique(cells, axis=0).astype(np.int64)
+    return Simplices(vertices, cells, np.asarray((vertices[cells] > 0).any(axis=1)))

@@ -26,6 +26,7 @@ from .measured_search import (
     DISTANCE,
     EVIDENCE,
     EVIDENCE_OF_ROWS,
+    ROUNDING_OF_GAPS,
     ROWS_ALONE,
     SCALE,
     SCALES,
@@ -188,7 +189,8 @@ def row_gap(setting: MeasuredSetting, run: MeasuredRun, policy: Vector, i: int) 
     gap = setting.limit[i] + setting.tolerance[i]
     for a in range(setting.size):
         if policy[a] > 0.0:
-            gap -= run.measured[i, a] * policy[a]
+            use = run.measured[i, a] * policy[a]
+            gap -= use + ROUNDING_OF_GAPS * abs(use)
     return gap
 
 

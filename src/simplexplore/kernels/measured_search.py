@@ -40,8 +40,9 @@ ROUGHLY = 2.0
 DEEPEST = 40
 MOST = 4000
 
-# What rounding could add to evidence, of itself and at least.
+# What rounding could add to evidence, of itself and at least; and to a gap, of its terms' sizes.
 ROUNDING = 1e-11
+ROUNDING_OF_GAPS = 1e-13
 
 
 @inlined
@@ -163,7 +164,7 @@ def lowest(
             d = policy[a] - work.corner[p, a]
             if d == 0.0:
                 continue
-            gap += run.mean[a] * d
+            gap += run.mean[a] * d - ROUNDING_OF_GAPS * abs(run.mean[a] * d)
             one = setting.variance[a] * d * d / n[a]
             spread += one
             sharp += one / n[a]
@@ -183,7 +184,7 @@ def lowest(
                 x = work.corner[p, a]
                 if x == 0.0:
                     continue
-                gap += run.measured[i, a] * x
+                gap += run.measured[i, a] * x - ROUNDING_OF_GAPS * abs(run.measured[i, a] * x)
                 one = setting.spread[i, a] * x * x / n[a]
                 spread += one
                 sharp += one / n[a]

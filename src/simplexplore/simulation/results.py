@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError, SimplexploreError
 from simplexplore.exploration.excess import excess_bound
 from simplexplore.exploration.measured_engine import SAID_INFEASIBLE, SUBOPTIMAL, VIOLATES
-from simplexplore.exploration.plan import Plan
+from simplexplore.exploration.plan import Plan, bound_if_feasible
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.families import Bounded
 from simplexplore.problem.problem import EXPLORATION, Problem
@@ -346,7 +345,7 @@ def load_results(folder: str | os.PathLike[str]) -> list[Results]:
         If the folder holds no results, damaged ones, or some from a newer version.
     """
     source = ResultsFolder(folder)
-    bounds: dict[object, Bound] = {}
+    bounds: dict[object, Bound | None] = {}
     found = []
     for number, entry in enumerate(source.entries(), 1):
         try:
@@ -393,13 +392,15 @@ def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
     }
 
 
-def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, Bound]) -> Results:
+def _result(
+    entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, Bound | None]
+) -> Results:
     problem = Problem.from_text(entry["problem"], source="its problem")
     means, delta = tuple(entry["means"]), float(entry["delta"])
     # Results of one command share their instance; its bound is computed once.
     key = (problem, means, delta)
-    if key not in bounds and not problem.measured:
-        bounds[key] = lower_bound(problem, means, delta)
+    if key not in bounds:
+        bounds[key] = bound_if_feasible(problem, means, delta)
     plan = Plan(
         problem=problem,
         sampler=find_sampler(
@@ -410,7 +411,7 @@ def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, B
         scenario=problem.scenario,
         tracking=entry["tracking"],
         allocation=None if entry["allocation"] is None else tuple(entry["allocation"]),
-        bound=bounds.get(key),
+        bound=bounds[key] if problem.measured else None,
         means=means if problem.measured else None,
     )
     runs = int(entry["runs"])
@@ -420,7 +421,7 @@ def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, B
     arrays = folder.read_arrays(entry["arrays"], kinds, shapes)
     return Results(
         plan=plan,
-        bound=cast(Bound, bounds.get(key)),
+        bound=cast(Bound, bounds[key]),
         seed=int(entry["seed"]),
         runs_asked=int(entry["runs_asked"]),
         max_steps=int(entry["max_steps"]),
