@@ -88,19 +88,15 @@ def measured_bound(problem: Problem, base: Bound, means: Array) -> MeasuredBound
         found = instance.scenario(allowed, base.scenarios[name], kl, bracketed=needed)
         least = max(least, found.least_time) if name == problem.scenarios[0] else least
         solved[name] = replace(found, least_time=max(found.least_time, least))
-    gaussian = all(
-        isinstance(noise, Gaussian)
-        for noise in (problem.rewards, *(row.noise for row in problem.measured))
+    fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
+    bound = MeasuredBound(
+        **fields | {"problem": problem, "bounds": {}, "budget": None}, measured_means=means
     )
     scenarios: dict[str, ScenarioBound] = {
-        name: replace(x, lower_bound=x.least_time * kl if gaussian and kl else 0.0)
+        name: replace(x, lower_bound=x.least_time * kl if bound.is_gaussian and kl else 0.0)
         for name, x in solved.items()
     }
-    fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
-    return MeasuredBound(
-        **fields | {"problem": problem, "scenarios": scenarios, "bounds": {}, "budget": None},
-        measured_means=means,
-    )
+    return replace(bound, scenarios=scenarios)
 
 
 def trade_off(bound: MeasuredBound, epsilon: Array, factors: Array) -> Array:

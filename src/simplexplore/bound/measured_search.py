@@ -196,11 +196,13 @@ def climb(
         surface = _Surface(information, chosen, limits, size, None if not fixed else pi, start)
         curved: Any = {"type": "ineq", "fun": surface.above, "jac": surface.slopes}
         effort: Any = {"maxiter": 12, "ftol": 1e-6} if rough else {"maxiter": 150, "ftol": 1e-15}
+        first: Any = np.append(w if fixed else np.append(pi, w), 1.0)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a step outside the bounds is cut by the solver
-            found = minimize(
+            solver: Any = minimize
+            found = solver(
                 lambda z: -z[-1],
-                np.append(w if fixed else np.append(pi, w), 1.0),
+                first,
                 jac=lambda _: goal,
                 constraints=[*constraints, curved],
                 bounds=[*ends, (0.0, np.inf)],
@@ -409,9 +411,9 @@ class Bracket:
     Take any answer p, its best shares of samples and the weighted alternatives that prove them
     best. Alternatives that are s times as far, in rewards or in the limit that is exceeded, make
     not only p wrong but a neighbourhood of it: the answers that are on the wrong side of a
-    hyperplane for each of them. If s is such that their information is still below a goal, that neighbourhood
-    is settled, and what remains is on the right side of the first hyperplane, or of the second, and
-    so on: each a smaller set of answers, treated in the same way.
+    hyperplane for each of them. If s is such that their information is still below a goal, that
+    neighbourhood is settled, and what remains is on the right side of the first hyperplane, or of
+    the second, and so on: each a smaller set of answers, treated in the same way.
     """
 
     def __init__(
@@ -458,8 +460,8 @@ class Bracket:
             self.nodes += 1
             if self.nodes > MOST_NODES:
                 return False, best
-            if not information.least(centre, self.w) > 0:
-                continue
+            if not information.least(centre, self.w) > 0:  # lost in rounding
+                return False, best
             _, w = climb(
                 information, self.known, self.allowed, centre, self.w, fixed=True, rough=True
             )
