@@ -242,24 +242,25 @@ class _Surface:
         self.rows, self.size, self.pi, self.unit = rows, size, pi, unit
         self.latest: tuple[bytes, Array, Array] | None = None
 
-    def _at(self, z: Array) -> tuple[Array, Array]:
+    def _at(self, z: Array) -> tuple[Array, Array, Array, Array]:
+        """The answer, shares of samples, square roots of values, and where they are."""
+        pi = z[: self.size] if self.pi is None else self.pi
+        w = np.maximum(z[:-1][-self.size :], 1e-15)
         key = z[:-1].tobytes()
         if self.latest is None or self.latest[0] != key:
-            pi = z[: self.size] if self.pi is None else self.pi
-            w = np.maximum(z[:-1][-self.size :], 1e-15)
             values, x = _surface(self.information, pi, w, self.rows)
-            by_answer, by_share = _slopes(self.information, pi, w, x, self.rows)
-            slopes = by_share if self.pi is not None else np.hstack([by_answer, by_share])
-            root = np.sqrt(np.maximum(values / self.unit, 1e-30))
-            slopes = slopes / (2.0 * root * self.unit)[:, None]
-            self.latest = key, root, np.column_stack([slopes, -np.ones(len(root))])
-        return self.latest[1], self.latest[2]
+            self.latest = key, np.sqrt(np.maximum(values / self.unit, 1e-30)), x
+        return pi, w, *self.latest[1:]
 
     def above(self, z: Array) -> Array:
-        return np.asarray(self._at(z)[0] - z[-1])
+        return np.asarray(self._at(z)[2] - z[-1])
 
     def slopes(self, z: Array) -> Array:
-        return self._at(z)[1]
+        pi, w, root, x = self._at(z)
+        by_answer, by_share = _slopes(self.information, pi, w, x, self.rows)
+        slopes = by_share if self.pi is not None else np.hstack([by_answer, by_share])
+        slopes = slopes / (2.0 * root * self.unit)[:, None]
+        return np.column_stack([slopes, -np.ones(len(root))])
 
 
 def _surface(
