@@ -9,6 +9,7 @@ search finds is turned into records.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,22 +86,19 @@ def measured_bound(problem: Problem, base: Bound, means: Array) -> MeasuredBound
         polytope = base._polytope if name == "anytime" else known
         allowed = AllocationSet.of(polytope, name).as_rows().in_spend()
         needed = name in (problem.scenarios[0], problem.scenario)
-        found = instance.scenario(allowed, base.scenarios[name], kl, bracketed=needed)
+        first = [x.answer for x in solved.values() if x._information is not None]
+        found = instance.scenario(allowed, base.scenarios[name], kl, first, bracketed=needed)
         least = max(least, found.least_time) if name == problem.scenarios[0] else least
         solved[name] = replace(found, least_time=max(found.least_time, least))
-    gaussian = all(
-        isinstance(noise, Gaussian)
-        for noise in (problem.rewards, *(row.noise for row in problem.measured))
+    fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
+    bound = MeasuredBound(
+        **fields | {"problem": problem, "bounds": {}, "budget": None}, measured_means=means
     )
     scenarios: dict[str, ScenarioBound] = {
-        name: replace(x, lower_bound=x.least_time * kl if gaussian and kl else 0.0)
+        name: replace(x, lower_bound=x.least_time * kl if bound.is_gaussian and kl else 0.0)
         for name, x in solved.items()
     }
-    fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
-    return MeasuredBound(
-        **fields | {"problem": problem, "scenarios": scenarios, "bounds": {}, "budget": None},
-        measured_means=means,
-    )
+    return replace(bound, scenarios=scenarios)
 
 
 def trade_off(bound: MeasuredBound, epsilon: Array, factors: Array) -> Array:
@@ -167,12 +165,20 @@ class _Instance:
         return float(self.information.mu @ self.policy)
 
     def scenario(
-        self, allowed: AllocationSet, base: ScenarioBound, kl: float, *, bracketed: bool
+        self,
+        allowed: AllocationSet,
+        base: ScenarioBound,
+        kl: float,
+        first: list[Array],
+        *,
+        bracketed: bool,
     ) -> MeasuredScenario:
+        """One scenario; `first` are answers of others, to start from."""
         in_play = np.ones(self.problem.size, dtype=bool)
         in_play[list(self.known.forced_arms)] = False
         missed = np.flatnonzero(in_play & ~allowed.arms)
-        solved = None if len(missed) else self._solved(allowed)
+        best = None if len(missed) else self.best(allowed, () if first else STARTS, first)
+        solved = None if best is None else certified(self.information, allowed, *best)
         if solved is None:
             unsampled = tuple(Unsampled(self.problem.arms[a], ()) for a in missed)
             return self._never(allowed, base, kl, unsampled)
@@ -185,16 +191,13 @@ class _Instance:
             least = 1.0 / solved.most
         return self._record(solved, allowed, base, least)
 
-    def _solved(self, allowed: AllocationSet) -> Solved | None:
-        """The best answer that is found, certified; None where no samples are enough."""
-        best = self.best(allowed, STARTS)
-        return None if best is None else certified(self.information, allowed, *best)
-
-    def best(self, allowed: AllocationSet, starts: tuple[float, ...]) -> tuple[Array, Array] | None:
-        """The best answer that is found and shares for it."""
+    def best(
+        self, allowed: AllocationSet, starts: tuple[float, ...], first: Sequence[Array] = ()
+    ) -> tuple[Array, Array] | None:
+        """The best answer that is found and shares for it; None where no samples are enough."""
         information = self.information
         fixed = information.is_vertex or self.known.dimension == 0
-        answers = [self.policy] if fixed else self._starts(starts)
+        answers = [self.policy] if fixed else [*first, *self._starts(starts)]
         best: tuple[Array, Array] | None = None
         for pi in answers:
             if not information.margins(pi).min() > NO_MARGIN:

@@ -196,11 +196,13 @@ def climb(
         surface = _Surface(information, chosen, limits, size, None if not fixed else pi, start)
         curved: Any = {"type": "ineq", "fun": surface.above, "jac": surface.slopes}
         effort: Any = {"maxiter": 12, "ftol": 1e-6} if rough else {"maxiter": 150, "ftol": 1e-15}
+        first: Any = np.append(w if fixed else np.append(pi, w), 1.0)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a step outside the bounds is cut by the solver
-            found = minimize(
+            solver: Any = minimize
+            found = solver(
                 lambda z: -z[-1],
-                np.append(w if fixed else np.append(pi, w), 1.0),
+                first,
                 jac=lambda _: goal,
                 constraints=[*constraints, curved],
                 bounds=[*ends, (0.0, np.inf)],
@@ -240,24 +242,25 @@ class _Surface:
         self.rows, self.size, self.pi, self.unit = rows, size, pi, unit
         self.latest: tuple[bytes, Array, Array] | None = None
 
-    def _at(self, z: Array) -> tuple[Array, Array]:
+    def _at(self, z: Array) -> tuple[Array, Array, Array, Array]:
+        """The answer, shares of samples, square roots of values, and where they are."""
+        pi = z[: self.size] if self.pi is None else self.pi
+        w = np.maximum(z[:-1][-self.size :], 1e-15)
         key = z[:-1].tobytes()
         if self.latest is None or self.latest[0] != key:
-            pi = z[: self.size] if self.pi is None else self.pi
-            w = np.maximum(z[:-1][-self.size :], 1e-15)
             values, x = _surface(self.information, pi, w, self.rows)
-            by_answer, by_share = _slopes(self.information, pi, w, x, self.rows)
-            slopes = by_share if self.pi is not None else np.hstack([by_answer, by_share])
-            root = np.sqrt(np.maximum(values / self.unit, 1e-30))
-            slopes = slopes / (2.0 * root * self.unit)[:, None]
-            self.latest = key, root, np.column_stack([slopes, -np.ones(len(root))])
-        return self.latest[1], self.latest[2]
+            self.latest = key, np.sqrt(np.maximum(values / self.unit, 1e-30)), x
+        return pi, w, *self.latest[1:]
 
     def above(self, z: Array) -> Array:
-        return np.asarray(self._at(z)[0] - z[-1])
+        return np.asarray(self._at(z)[2] - z[-1])
 
     def slopes(self, z: Array) -> Array:
-        return self._at(z)[1]
+        pi, w, root, x = self._at(z)
+        by_answer, by_share = _slopes(self.information, pi, w, x, self.rows)
+        slopes = by_share if self.pi is not None else np.hstack([by_answer, by_share])
+        slopes = slopes / (2.0 * root * self.unit)[:, None]
+        return np.column_stack([slopes, -np.ones(len(root))])
 
 
 def _surface(
@@ -409,9 +412,9 @@ class Bracket:
     Take any answer p, its best shares of samples and the weighted alternatives that prove them
     best. Alternatives that are s times as far, in rewards or in the limit that is exceeded, make
     not only p wrong but a neighbourhood of it: the answers that are on the wrong side of a
-    hyperplane for each of them. If s is such that their information is still below a goal, that neighbourhood
-    is settled, and what remains is on the right side of the first hyperplane, or of the second, and
-    so on: each a smaller set of answers, treated in the same way.
+    hyperplane for each of them. If s is such that their information is still below a goal, that
+    neighbourhood is settled, and what remains is on the right side of the first hyperplane, or of
+    the second, and so on: each a smaller set of answers, treated in the same way.
     """
 
     def __init__(
@@ -458,8 +461,8 @@ class Bracket:
             self.nodes += 1
             if self.nodes > MOST_NODES:
                 return False, best
-            if not information.least(centre, self.w) > 0:
-                continue
+            if not information.least(centre, self.w) > 0:  # lost in rounding
+                return False, best
             _, w = climb(
                 information, self.known, self.allowed, centre, self.w, fixed=True, rough=True
             )
