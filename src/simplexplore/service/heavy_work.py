@@ -62,7 +62,9 @@ def bound(text: str, delta: float | None, means: list[float] | None) -> dict[str
         "notes": [],
         "bound": None,
     }
-    if known is None:
+    if found.measured:
+        summary["measured"] = [f"{row.name} {row.limit}" for row in found.measured]
+    if known is None or any(row.means is None for row in found.measured):
         return summary
     with naming_lines(text):
         result = lower_bound(found, known)

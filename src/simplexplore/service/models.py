@@ -238,6 +238,7 @@ class Planned(BaseModel):
 
     arms: list[str]
     constraints: list[str]
+    measured: list[str] = Field([], description="Measured limits; absent without any.")
     family: str
     delta: float
     scenario: str

@@ -6,6 +6,7 @@ import { FEW, bar, pictured, table } from "./table.js";
 export function boundPreview(plan) {
   const parts = [el("p", {}, el("strong", {}, plan.title ?? "The file is fine.")), el("p", {}, plan.headline),
     dim(`${plural(plan.arms.length, "arm")}, ${plural(plan.constraints.length, "constraint")}, ` +
+      `${plan.measured ? `${plural(plan.measured.length, "measured limit")}, ` : ""}` +
       `${plan.family} rewards, delta ${number(plan.delta)}, ${plan.scenario}`),
     ...plan.notes.map((text) => dim(text))];
   if (plan.bound) {

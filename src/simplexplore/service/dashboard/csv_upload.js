@@ -11,7 +11,7 @@ const LARGEST = 3.5e6;  // bytes: a request has at most 4 MiB
 
 const OUTCOMES = { told: "of a pull", late: "late", elsewhere: "made elsewhere", repeated: "known already" };
 
-function preview({ rows, faults }, record) {
+function preview({ rows, faults }, measured, record) {
   const kinds = Object.keys(OUTCOMES).map((kind) => [kind, rows.filter((row) => row.outcome === kind).length])
     .filter(([, count]) => count).map(([kind, count]) => `${number(count)} ${OUTCOMES[kind]}`);
   return [
@@ -20,14 +20,15 @@ function preview({ rows, faults }, record) {
       el("ul", {}, ...faults.slice(0, FAULTS).map(({ line, text }) => el("li", {}, `Line ${line}: ${text}`)),
         faults.length > FAULTS ? el("li", {}, `and ${number(faults.length - FAULTS)} more`) : "")) : null,
     el("p", {}, rows.length ? `${plural(rows.length, "row")} can be read (${kinds.join(", ")}).` : "No row can be read."),
-    rows.length ? table(rows.length > FIRST ? `The first ${FIRST}` : "", ["Line", "Pull or arm", "Reward", "Key", "What it is"],
-      rows.slice(0, FIRST).map((row) => [number(row.line), row.pull ?? row.arm, number(row.reward), row.key, OUTCOMES[row.outcome]]), [0, 2]) : null,
+    rows.length ? table(rows.length > FIRST ? `The first ${FIRST}` : "", ["Line", "Pull or arm", "Reward", ...measured, "Key", "What it is"],
+      rows.slice(0, FIRST).map((row) => [number(row.line), row.pull ?? row.arm, number(row.reward),
+        ...measured.map((name) => number(row.measured[name])), row.key, OUTCOMES[row.outcome]]), [0, 2, ...measured.map((_, i) => 3 + i)]) : null,
     rows.length && !faults.length ? el("p", { class: "buttons" },
       el("button", { type: "button", id: "import", class: "first", onclick: record }, `Import ${plural(rows.length, "reward")}`)) : null,
   ];
 }
 
-export function csvUpload(path, changed) {
+export function csvUpload(path, changed, measured) {
   const input = el("input", { id: "csv", type: "file", accept: ".csv,text/csv" });
   const place = el("div", { id: "csv-preview", "aria-live": "polite" });
 
@@ -41,7 +42,7 @@ export function csvUpload(path, changed) {
       renew(place, el("p", { class: "dim" }, `Reading ${file.name}…`));
       const text = await file.text(), key = newKey();
       const found = await send(text, true);
-      renew(place, ...preview(found, async (event) => {
+      renew(place, ...preview(found, measured, async (event) => {
         event.target.disabled = true;
         renew(place, el("p", { class: "dim" }, `Importing ${plural(found.rows.length, "reward")}…`));
         try {
@@ -55,6 +56,6 @@ export function csvUpload(path, changed) {
     } catch (error) { showError(error, place); }
   });
   return [el("label", { for: "csv" }, "CSV file"),
-    el("p", { class: "hint" }, "The first line names the columns: reward, and pull or arm; key if there are keys. Commas or semicolons. All rows are taken in, or none."),
+    el("p", { class: "hint" }, `The first line names the columns: ${["reward", ...measured].join(", ")}, and pull or arm; key if there are keys. Commas or semicolons. All rows are taken in, or none.`),
     input, place];
 }

@@ -19,11 +19,13 @@ function formulas(file, name) {
   }).filter(Boolean);
 }
 
-export async function problemView(path) {
+export async function problemView(path, measured = []) {
   const file = await text(`${path}/problem`);
   return [...Object.entries(FORMULAS).map(([name, words]) => [words, formulas(file, name)])
     .filter(([, rows]) => rows.length)
     .map(([words, rows]) => table(words, ["Name", "Formula"], rows.map(([name, formula]) => [name, el("code", {}, formula)]))),
+  ...(measured.length ? [table("What is measured with every pull, as a mean over the mix", ["Name", "Limit", "Tolerance"],
+    measured.map((row) => [row.name, el("code", {}, row.limit), String(row.tolerance)]), [2])] : []),
   el("details", { id: "problem-file" }, el("summary", { id: "show-problem" }, "The problem file"),
     el("pre", { class: "file", tabindex: 0, role: "group", "aria-label": "The problem file" }, file))];
 }

@@ -16,12 +16,26 @@ export function parsed(text) {
   return value;
 }
 
+// Fields for what a pull reports: its reward and, by name, what is measured beside it.
+function outcomeFields(measured, id, attributes) {
+  const value = reward({ id, ...attributes("Reward") });
+  const others = measured.map((name, i) => [name, reward({ id: `${id}-${i}`, ...attributes(name) })]);
+  return { inputs: [value, ...others.map(([, input]) => input)],
+    read: () => ({ reward: parsed(value.value), ...(measured.length
+      ? { measured: Object.fromEntries(others.map(([name, input]) => [name, named(name, input.value)])) } : {}) }) };
+}
+
+function named(name, text) {
+  if (!text.trim()) throw new Error(`${name} is missing.`);
+  try { return parsed(text); } catch (error) { throw new Error(`${name}: ${error.message}`); }
+}
+
 const said = (told) => {
   const stopped = told.some((one) => one.stopped) ? " The study has its answer." : "";
   return `${plural(told.length, "reward")} told.${stopped}`;
 };
 
-export function pullForms(path, changed) {
+export function pullForms(path, changed, measured) {
   const place = el("div", { id: "pending" });
   const rows = new Map();  // by the pull's id, so that what is typed stays
   let drawn = null;
@@ -35,20 +49,21 @@ export function pullForms(path, changed) {
   }
 
   function row(pull) {
-    const input = reward({ id: `reward-${pull.id}`, "aria-label": `Reward of ${pull.arm}, pull ${pull.id}`, placeholder: "reward" });
+    const { inputs, read } = outcomeFields(measured, `reward-${pull.id}`, (what) => (
+      { "aria-label": `${what} of ${pull.arm}, pull ${pull.id}`, placeholder: what === "Reward" ? "reward" : what }));
     const wrong = el("div");
-    const one = el("form", { class: "pull", onsubmit: async (event) => {
+    const one = el("form", { class: measured.length ? "pull measured" : "pull", onsubmit: async (event) => {
       event.preventDefault();
-      try { await tell([{ pull: pull.id, reward: parsed(input.value) }]); } catch (error) { showError(error, wrong); }
+      try { await tell([{ pull: pull.id, ...read() }]); } catch (error) { showError(error, wrong); }
     } }, el("span", { class: "arm" }, el("strong", {}, pull.arm), el("span", { class: "dim" }, ` ${pull.id}, asked ${time(pull.at)}`)),
-    input, el("button", { type: "submit" }, "Tell"), wrong);
-    return { pull, input, one };
+    ...inputs, el("button", { type: "submit" }, "Tell"), wrong);
+    return { pull, inputs, read, one };
   }
 
   async function tellAll() {
-    const filled = [...rows.values()].filter(({ input }) => input.value.trim());
+    const filled = [...rows.values()].filter(({ inputs }) => inputs.some((input) => input.value.trim()));
     if (!filled.length) throw new Error("No reward is filled in.");
-    await tell(filled.map(({ pull, input }) => ({ pull: pull.id, reward: parsed(input.value) })));
+    await tell(filled.map(({ pull, read }) => ({ pull: pull.id, ...read() })));
   }
 
   // Show pulls that came or went; those that stay keep what is typed and the focus.
@@ -79,13 +94,13 @@ export function pullForms(path, changed) {
 }
 
 // A reward of an arm that was played without being asked for.
-export function elsewhereForm(arms, tell) {
+export function elsewhereForm(arms, tell, measured) {
   const arm = el("select", { id: "elsewhere-arm" }, ...arms.map((name) => el("option", { value: name }, name)));
-  const value = reward({ id: "elsewhere-reward", required: true });
+  const { inputs, read } = outcomeFields(measured, "elsewhere-reward", () => ({ required: true }));
   return form({ id: "elsewhere" }, [el("div", { class: "columns" }, field("elsewhere-arm", "Arm", arm),
-    field("elsewhere-reward", "Reward", value))], "Tell", async (key) => {
-    const told = await tell([{ arm: arm.value, reward: parsed(value.value) }], key);
-    value.value = "";
+    ...inputs.map((input, i) => field(input.id, i ? measured[i - 1] : "Reward", input)))], "Tell", async (key) => {
+    const told = await tell([{ arm: arm.value, ...read() }], key);
+    for (const input of inputs) input.value = "";
     return told;
   });
 }

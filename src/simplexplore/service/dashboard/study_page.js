@@ -13,7 +13,7 @@ import { isRoleKnown, learnRole, may } from "./role.js";
 import { shares } from "./share_chart.js";
 import { actions, switches } from "./study_actions.js";
 import { figures, inWords } from "./study_summary.js";
-import { RECENT, arms, comparisons, constraints, recent, warning } from "./study_tables.js";
+import { RECENT, arms, comparisons, constraints, measuredLimits, outcome, recent, warning } from "./study_tables.js";
 import { FEW } from "./table.js";
 import { workerSnippets } from "./worker_snippets.js";
 
@@ -22,15 +22,17 @@ const MORE = 200;     // events of which the latest are shown
 
 // The page without content, and the places that content goes to.
 function layOut(name) {
-  const places = Object.fromEntries(["words", "switches", "run", "figures", "chart", "shares", "arms", "limits", "edges",
+  const places = Object.fromEntries(["words", "switches", "run", "figures", "chart", "shares", "arms", "limits", "measured", "edges",
     "recent", "problem", "workers", "acts"].map((id) => [id, el("div", { id: `at-${id}` })]));
   places.about = dim("");
   places.running = section("Run it", "run", places.run);
   places.running.hidden = true;
+  places.measuring = section("Measured limits", "measured", places.measured);
   places.content = el("div", { hidden: true }, places.about, places.words, places.switches, places.running, places.figures,
     el("div", { class: "pair" }, section("Evidence", "evidence", places.chart),
       section("Shares of the samples", "shares", places.shares)),
     section("Arms", "arms", places.arms),
+    places.measuring,
     section("Constraints", "constraints", places.limits),
     section("Against neighbouring mixes", "edges", places.edges),
     section("Recent events", "recent", places.recent),
@@ -60,6 +62,8 @@ function draw(places, study) {
   renew(places.shares, ...(byArm ?? [points.length ? dim("Known of newer rewards only.") : nothing.cloneNode(true)]));
   drawArms(places, study);
   renew(places.limits, status.constraints.length + status.exploration.length ? constraints(status) : dim("There are none."));
+  places.measuring.hidden = !status.measured;
+  if (status.measured) renew(places.measured, ...measuredLimits(status));
   renew(places.edges, status.edges && status.edges.length ? comparisons(status) : dim("None yet."));
   drawEvents(places, study);
   places.running.hidden = !may("run") || status.state === "archived";
@@ -80,7 +84,7 @@ function drawEvents(places, study) {
   const { events } = study, shown = study.showsMore ? MORE : RECENT;
   const voided = new Set(events.filter((one) => one.event === "voided").map((one) => one.voids));
   const strike = may("run") && study.status.state !== "archived" ? async (one) => {
-    const reason = await askForReason(`${number(one.reward)}, of ${one.arm}, told ${time(one.at)}`);
+    const reason = await askForReason(`${outcome(one)}, of ${one.arm}, told ${time(one.at)}`);
     if (reason === null) return;
     try {
       await call(`${study.path}/voids`, { event: one.seq, reason }, newKey());
@@ -99,17 +103,18 @@ function drawEvents(places, study) {
 // What stays as it is while the study changes: forms, the problem, snippets.
 async function furnish(places, study) {
   const { path, status, changed } = study;
-  const [problem, acts] = [await problemView(path), await actions(study.name, path, status)];
+  const measured = (status.measured ?? []).map((row) => row.name);
+  const [problem, acts] = [await problemView(path, status.measured), await actions(study.name, path, status)];
   if (may("run")) {
-    const { asking, place, refresh, tell } = pullForms(path, changed);
+    const { asking, place, refresh, tell } = pullForms(path, changed, measured);
     study.refreshPulls = refresh;
     places.asking = asking;
     places.run.append(asking, place,
       el("details", { id: "more-ways" }, el("summary", { id: "show-ways" }, "Rewards from elsewhere, or from a file"),
-        el("h3", {}, "An arm that was played elsewhere"), elsewhereForm(status.arms.map((arm) => arm.arm), tell),
-        el("h3", {}, "Many at once"), ...csvUpload(path, changed)));
+        el("h3", {}, "An arm that was played elsewhere"), elsewhereForm(status.arms.map((arm) => arm.arm), tell, measured),
+        el("h3", {}, "Many at once"), ...csvUpload(path, changed, measured)));
   }
-  places.workers.append(...workerSnippets(study.name));
+  places.workers.append(...workerSnippets(study.name, measured));
   places.problem.append(...problem);
   places.acts.append(...acts);
 }

@@ -5,21 +5,29 @@ import { confidence, number, percent, plural, time } from "./numbers.js";
 export function inWords(status) {
   if (status.answer) {
     return [status.answer_in_words,
-      (status.epsilon ? `It earns at most ${number(status.epsilon)} less than the best mix. ` : "") +
+      (status.epsilon && status.answer.policy ? `It earns at most ${number(status.epsilon)} less than the best mix${status.measured ? " that keeps the measured limits" : ""}. ` : "") +
       `Found with ${plural(status.answer.rewards, "reward")}` +
       (status.proven ? "." : ", by a rule of thumb: nothing is proven of this threshold."),
       decided(status.decision)];
   }
+  if (status.infeasible) return [`It looks as if no mix kept ${limits(status)}.`, left(status)];
+  if (!status.policy && status.measured) return ["No answer yet: some arms have too few rewards.", "Every arm is played a few times first."];
   if (!status.policy) return ["No answer yet: some arms have no reward.", "Every arm is played first."];
   const [low, high] = status.value_interval;
   const value = low === null || high === null ? "" : `, between ${number(low)} and ${number(high)} with confidence ${number(1 - status.delta)}`;
-  const left = status.to_go === null
-    ? "The best mixes tie at the means seen so far: no telling how many samples to go."
-    : `${percent(status.progress)} of the evidence needed; about ${number(status.to_go)} samples to go if the means are as they look${range(status.to_go_range)}.`;
   if (status.state === "paused") return [`Paused. Best mix so far: ${status.policy_in_words}.`, "No pulls are given out until it is resumed; rewards are still taken."];
   const kind = status.epsilon ? "Good mix" : "Best mix";
-  return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left}`];
+  return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left(status)}`];
 }
+
+// Measured limits as a sentence has them.
+const limits = ({ measured }) => measured.map(({ name, limit }) =>
+  `${name} ${limit.startsWith("<") ? "below" : "above"} ${limit.slice(3)}`).join(" and ");
+
+const left = (status) => status.to_go !== null
+  ? `${percent(status.progress)} of the evidence needed; about ${number(status.to_go)} samples to go if the means are as they look${range(status.to_go_range)}.`
+  : status.measured ? "No telling yet how many samples to go."
+    : "The best mixes tie at the means seen so far: no telling how many samples to go.";
 
 // How and when it was decided; what came later stands apart.
 function decided({ at, statistic, threshold, later }) {
@@ -37,7 +45,7 @@ function range(ends) {
 export function figures(status) {
   const sure = status.confidence === null ? [] : [
     ["Confidence so far", confidence(status.confidence)],
-    ["At most lost", status.regret_bound === null ? "not known" : number(status.regret_bound)],
+    ...(status.measured ? [] : [["At most lost", status.regret_bound === null ? "not known" : number(status.regret_bound)]]),
   ];
   const pairs = [
     ["Evidence", percent(status.answer ? 1 : status.progress)],

@@ -59,6 +59,40 @@ export function constraints(status) {
     }), [3]);
 }
 
+// Measured limits: what the mix is thought to use of each, and how sure that is.
+export function measuredLimits(status) {
+  const level = ({ limit }) => Number(limit.slice(3));
+  const between = (from, to) => from === null || to === null ? null : whole(`${number(from)} to ${number(to)}`);
+  const interval = (value, from, to, row, ends) => {
+    const first = Math.min(...ends), span = Math.max(...ends) - first || 1;
+    const place = (one) => 100 * (one - first) / span;
+    return pictured(number(value),
+      svg("line", { class: "interval", x1: place(from ?? first), x2: place(to ?? first + span), y1: 7, y2: 7 }),
+      svg("rect", { class: "mean", x: place(value) - 1.2, y: 1, width: 2.4, height: 12 }),
+      tick("limit", place(level(row)) / 100));
+  };
+  const spread = (row, ...numbers) => [...numbers, level(row)].filter((one) => one !== null && one !== undefined);
+  return [table("The mean over the mix, with an interval that holds at every moment; the limit as a mark",
+    ["Measured", "Limit", "Tolerance", "Mix", "Between", "Violation, p-value", "Samples so far"],
+    status.measured.map((row) => {
+      const [from, to] = row.value_interval ?? [null, null];
+      return [row.name, whole(row.limit), number(row.tolerance),
+        row.value === null ? null : interval(row.value, from, to, row, spread(row, from, to, row.value)),
+        between(from, to), row.p_value === null ? null : atMost(row.p_value),
+        row.explored === null ? null : number(row.explored)];
+    }), [2, 5, 6]),
+  el("p", { class: "dim" }, "A p-value that holds however often one looks: a mix that misses a limit by more than its tolerance is ever shown with a p-value of at most 0.01 with probability 0.01 at most."),
+  ...status.measured.map((row, i) => {
+    const ends = spread(row, ...row.arms.flatMap((arm) => [arm.mean, arm.low, arm.high]));
+    return el("details", { id: `measured-${i}`, open: i === 0 && row.arms.length <= FEW }, el("summary", { id: `show-measured-${i}` }, `${row.name} by arm`),
+      table("", ["Arm", "Mean", "Between"], row.arms.filter((arm) => arm.mean !== null).map((arm) =>
+        [arm.arm, interval(arm.mean, arm.low, arm.high, row, ends), between(arm.low, arm.high)])));
+  })];
+}
+
+// A p-value, rounded up: never less than is known.
+const atMost = (p) => p < 0.0001 ? "<0.0001" : number(Math.min(1, Math.ceil(p * 10000) / 10000));
+
 /** Which limits the pulls handed out exceed, as a warning; null if they keep them all. */
 export function warning(status) {
   const above = [...status.constraints, ...status.exploration].filter((row) => isAbove(status, row));
@@ -101,13 +135,17 @@ const remark = (one) => one.event === "extended" ? `allowed error ${number(one.d
   : one.event === "voided" ? `event ${one.voids}: ${one.reason}`
     : one.event === "tagged" ? one.tags.join(", ") || "none" : one.text ?? null;
 
+// A reward, and what was measured beside it.
+export const outcome = (one) => [number(one.reward),
+  ...Object.entries(one.measured ?? {}).map(([name, value]) => `${name} ${number(value)}`)].join(", ");
+
 // With `strike`, rewards have a button that strikes them out.
 export function recent(events, shown, voided, strike) {
   return table("The latest first", ["What", "Arm", "Reward or remark", "Time", ...(strike ? ["Wrong?"] : [])],
     [...events].reverse().slice(0, shown).map((one) => [
       whole(EVENTS[one.event] ?? one.event), one.arm ?? null,
       one.reward === undefined ? remark(one) : voided.has(one.seq)
-        ? el("span", {}, el("s", {}, number(one.reward)), " struck out") : number(one.reward),
+        ? el("span", {}, el("s", {}, outcome(one)), " struck out") : outcome(one),
       whole(time(one.at)),
       ...(!strike ? [] : [one.reward === undefined || voided.has(one.seq) ? null
         : el("button", { type: "button", class: "small", id: `void-${one.seq}`,

@@ -7,35 +7,43 @@ import { hasToken } from "./token.js";
 const quoted = (text) => JSON.stringify(text);
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-const python = (name, secret) => `import simplexplore as sx
+// What came of a pull where limits are measured, as an example.
+const example = (measured) => measured.map((name, i) => [name, (2 + i) / 10]);
+const json = (measured) => `{${example(measured).map(([name, value]) => `${quoted(name)}: ${value}`).join(", ")}}`;
+
+const python = (name, secret, measured) => `import simplexplore as sx
 
 service = sx.connect(${quoted(SERVICE)}${secret ? ', token="sx_..."' : ""})
 study = service.open(${quoted(name)})
 while not study.stopped:
     for pull in study.ask(1):
-        study.tell(pull, measure(pull.arm))   # your experiment
+${measured.length ? `        reward, measured = measure(pull.arm)   # your experiment: 1.0, ${json(measured)}
+        study.tell(pull, reward, measured=measured)`
+    : "        study.tell(pull, measure(pull.arm))   # your experiment"}
 print(study.answer_in_words)
 `;
 
-const curl = (name, secret) => {
+const curl = (name, secret, measured) => {
   const token = secret ? " -H 'Authorization: Bearer sx_...'" : "";
   return `url=${shell(`${SERVICE}/v1/studies/${encodeURIComponent(name)}`)}
 # Ask for a pull: it has an id and an arm.
 curl -s "$url/pulls"${token} -H 'Content-Type: application/json' -d '{"n": 1}'
-# Play the arm, then tell the reward under that id.
+# Play the arm, then tell ${measured.length ? "what came of it" : "the reward"} under that id.
 curl -s "$url/rewards"${token} -H 'Content-Type: application/json' \\
-     -d '{"rewards": [{"pull": "ID", "reward": 1.0}]}'
+     -d ${shell(`{"rewards": [{"pull": "ID", "reward": 1.0${measured.length ? `, "measured": ${json(measured)}` : ""}}]}`)}
 `;
 };
 
-const r = (name, secret) => `library(httr2)
+const r = (name, secret, measured) => `library(httr2)
 
 study <- function(path) request(paste0(${quoted(`${SERVICE}/v1/studies/${encodeURIComponent(name)}`)}, path))${secret ? ' |>\n  req_auth_bearer_token("sx_...")' : ""}
 post <- function(path, body) study(path) |> req_body_json(body) |> req_perform() |> resp_body_json()
 repeat {
   pull <- post("/pulls", list(n = 1))$pulls[[1]]
-  reward <- measure(pull$arm)                  # your experiment
-  told <- post("/rewards", list(rewards = list(list(pull = pull$id, reward = reward))))
+  ${measured.length ? `found <- measure(pull$arm)                   # your experiment: list(reward = 1.0, ${example(measured).map(([name, value]) => `\`${name}\` = ${value}`).join(", ")})
+  told <- post("/rewards", list(rewards = list(list(pull = pull$id, reward = found$reward,
+    measured = found[c(${measured.map(quoted).join(", ")})]))))` : `reward <- measure(pull$arm)                  # your experiment
+  told <- post("/rewards", list(rewards = list(list(pull = pull$id, reward = reward))))`}
   if (told$rewards[[1]]$stopped) break
 }
 `;
@@ -49,10 +57,10 @@ async function copy(node) {
   } catch { announce("Selected: copy it with the keyboard."); }
 }
 
-export function workerSnippets(name) {
+export function workerSnippets(name, measured) {
   const secret = hasToken();
   return [["Python", python], ["curl", curl], ["R", r]].map(([language, write], i) => {
-    const text = write(name, secret);
+    const text = write(name, secret, measured);
     const program = el("pre", { class: "file", tabindex: 0, role: "group", "aria-label": `A worker in ${language}` }, text);
     return el("details", { id: `snippet-${language}`, open: i === 0 }, el("summary", { id: `show-${language}` }, language),
       program, el("p", { class: "buttons" }, el("button", { type: "button", onclick: () => copy(program) }, "Copy")));
