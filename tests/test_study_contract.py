@@ -1,5 +1,6 @@
 """What a study does, wherever it is: one suite for `Study` and for `RemoteStudy`."""
 
+import csv
 import inspect
 import json
 
@@ -23,6 +24,7 @@ from simplexplore.study.records import (
 from simplexplore.study.status import Status
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
+from trials import explore, trial
 from workers import MEANS, star
 
 
@@ -340,3 +342,127 @@ def test_what_was_fixed(studies):
     with made as same:
         assert same is made
     assert made.ask()  # closed, it opens again
+
+
+# ---------------------------------------------------------------------- measured limits
+
+
+@pytest.mark.parametrize("limit", [0.5, -1.0])
+def test_measured_limits(studies, limit):
+    study = studies.create("dose", trial(limit), seed=1)
+    shapes = (
+        (Status, study.status),
+        (Answer | None, lambda: study.answer),
+        (list[HistoryPoint], study.history),
+        (list[EventRecord], study.events),
+    )
+    pulls = study.ask(3)
+    told = study.tell(pulls[0], 0.25, measured={"toxicity": 1})
+    assert told == Told(pulls[0].id, pulls[0].arm, 0.25, "told", False)
+    assert study.tell(pulls[0].id, 0.25, measured={"toxicity": 1.0}).outcome == "repeated"
+    assert study.events()[-1]["measured"] == {"toxicity": 1.0}
+    assert study.tell(arm="strong", reward=1, measured={"toxicity": 0.9}).outcome == "elsewhere"
+    study.tell_many(
+        [(pulls[1], 0.0, {"toxicity": 0.0}), sx.Reward(0.1, pulls[2].id, measured={"toxicity": 0})]
+    )
+    for kind, value in shapes:
+        assert fits(kind, value())
+    explore(study)
+    for kind, value in shapes:
+        assert fits(kind, value())
+    assert study.verify()
+    answer, status = study.answer, study.status()
+    (row,) = status["measured"]
+    assert answer["infeasible"] == (limit < 0)
+    if limit < 0:
+        assert answer["policy"] is answer["value"] is status["policy"] is row["p_value"] is None
+        assert study.answer_in_words == (
+            "The answer, wrong with probability at most 0.2: no mix keeps toxicity below -1."
+        )
+    else:
+        assert answer["value"] == pytest.approx(status["value"])
+        assert row["value"] <= limit + row["tolerance"]
+        low, high = row["value_interval"]
+        assert low < row["value"] < high
+        assert 0 < row["p_value"] <= 0.2
+        # Its confidence is that of the answer: enough for delta.
+        assert status["confidence"] >= 0.8
+        assert "within 0.5 of the best mix that keeps toxicity below 0.5 (tolerance 0.3)" in (
+            study.answer_in_words
+        )
+    with pytest.raises(sx.StoppedError, match="has stopped"):
+        study.ask()
+
+
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        (None, "toxicity is missing"),
+        ({}, "toxicity is missing"),
+        ({"toxicty": 0.1}, "no measured row 'toxicty'; known: toxicity. Did you mean 'toxicity'"),
+        ({"toxicity": 0.1, "x": 1}, "no measured row 'x'"),
+        ({"toxicity": 2e150}, r"finite numbers, at most 2e\+29 in size"),
+    ],
+)
+def test_wrong_measurements(studies, measured, words):
+    study = studies.create("dose", trial(), seed=1)
+    (pull,) = study.ask()
+    with pytest.raises(sx.RewardError, match=words):
+        study.tell(pull, 1.0, measured=measured)
+    assert study.status()["rewards"] == 0
+
+
+def test_measurements_of_a_study_without_limits(study):
+    (pull,) = study.ask()
+    with pytest.raises(sx.RewardError, match="no measured row 'toxicity'; known: none"):
+        study.tell(pull, 1.0, measured={"toxicity": 0.1})
+
+
+def test_other_measurements_of_the_same_pull(studies):
+    study = studies.create("dose", trial(), seed=1)
+    (pull,) = study.ask()
+    study.tell(pull, 1.0, measured={"toxicity": 0.5})
+    with pytest.raises(sx.ConflictError, match=r"reward 1.0 and the measurements {'toxicity': 0.5"):
+        study.tell(pull, 1.0, measured={"toxicity": 0.25})
+    # Struck out, the pull has neither reward nor measurements.
+    study.void(pull, reason="mixed up")
+    assert study.status()["measured"][0]["explored"] is None
+    assert study.tell(pull, 1.0, measured={"toxicity": 0.25}).outcome == "told"
+    assert study.status()["measured"][0]["explored"] == 0.25
+    assert study.verify()
+
+
+def test_measurements_in_files(studies, tmp_path):
+    study = studies.create("dose", trial(), seed=1)
+    first, second = study.ask(2)
+    path = tmp_path / "doses.csv"
+    path.write_text(f"arm;pull;toxicity;reward\n;{first.id};0,25;1\nsafe;;;2\nsafe;;x;3\n")
+    found = study.check_csv(path)
+    assert [row["measured"] for row in found["rows"]] == [{"toxicity": 0.25}]
+    assert [(fault["line"], fault["text"]) for fault in found["faults"]] == [
+        (3, "the toxicity is missing."),
+        (4, "the toxicity 'x' is not a number."),
+    ]
+    with pytest.raises(sx.SettingError, match=r"line 3: the toxicity is missing"):
+        study.import_csv(path)
+    path.write_text("arm,reward\nsafe,1\n")
+    for read in (study.check_csv, study.import_csv):
+        with pytest.raises(sx.SettingError, match=r"Found: arm, reward\. Missing: toxicity"):
+            read(path)
+    path.write_text(f"pull,reward,toxicity\n{first.id},1.5,0.1\n{second.id},-0.5,1e-3\n")
+    assert [one.outcome for one in study.import_csv(path)] == ["told", "told"]
+    # What comes out goes into another study.
+    study.export(tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [*rows[0]][:5] == ["pull", "arm", "reward", "toxicity", "outcome"]
+    lines = [f"{row['arm']},{row['reward']},{row['toxicity']}" for row in rows]
+    path.write_text("\n".join(["arm,reward,toxicity", *lines]))
+    other = studies.create("again", trial(), seed=1)
+    other.import_csv(path)
+    mine, others = (one.status() for one in (study, other))
+    assert mine["measured"] == others["measured"]
+    study.ask()
+    study.export(tmp_path / "out.json")
+    pulls = json.loads((tmp_path / "out.json").read_text())["pulls"]
+    assert [pull["measured"] for pull in pulls] == [{"toxicity": 0.1}, {"toxicity": 0.001}, None]

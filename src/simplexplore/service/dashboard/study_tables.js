@@ -64,7 +64,8 @@ export function measuredLimits(status) {
   const level = ({ limit }) => Number(limit.slice(3));
   const between = (from, to) => from === null || to === null ? null : whole(`${number(from)} to ${number(to)}`);
   const interval = (value, from, to, row, ends) => {
-    const first = Math.min(...ends), span = Math.max(...ends) - first || 1;
+    const margin = (Math.max(...ends) - Math.min(...ends)) / 20 || 1;  // so that marks are whole
+    const first = Math.min(...ends) - margin, span = Math.max(...ends) + margin - first;
     const place = (one) => 100 * (one - first) / span;
     return pictured(number(value),
       svg("line", { class: "interval", x1: place(from ?? first), x2: place(to ?? first + span), y1: 7, y2: 7 }),
