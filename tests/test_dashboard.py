@@ -15,6 +15,7 @@ from servers import Thread
 from simplexplore.service.tokens import create_token
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
+from trials import explore, trial
 from workers import MEANS, star
 
 DESKTOP = {"width": 1200, "height": 900}
@@ -374,6 +375,50 @@ def test_good_enough_in_plain_words(page, served, store):
     assert drive(study, 100, easy).stopped
     expect(page.get_by_text("It earns at most 0.25 less than the best mix.")).to_be_visible()
     expect(page.get_by_role("definition").nth(6)).to_have_text("0.25")
+
+
+def test_measured_limits(page, served, store, tmp_path):
+    study = Study.create(store, "dose", trial(), seed=1)
+    page.goto(f"{served}/studies/dose")
+    # By hand: a field for everything that is measured.
+    page.get_by_role("button", name="Ask").click()
+    page.get_by_label(re.compile("^Reward of safe")).fill("0,5")
+    page.get_by_role("button", name="Tell", exact=True).first.click()
+    expect(page.get_by_role("alert")).to_contain_text("toxicity is missing.")
+    page.get_by_label(re.compile("^toxicity of safe")).fill("0,25")
+    page.get_by_role("button", name="Tell", exact=True).first.click()
+    expect(page.get_by_role("cell", name="0.5, toxicity 0.25")).to_be_visible()
+    page.locator("#show-ways").click()
+    page.get_by_label("Arm", exact=True).select_option("strong")
+    for label in ("Reward", "toxicity"):
+        page.get_by_label(label, exact=True).fill("1")
+    page.locator("#elsewhere").get_by_role("button").click()
+    expect(page.get_by_role("cell", name="1, toxicity 1")).to_be_visible()
+    # From a file.
+    file = tmp_path / "doses.csv"
+    file.write_text("arm,reward,toxicity\nsafe,0,0.125\nstrong,1,\n")
+    page.get_by_label("CSV file").set_input_files(file)
+    expect(page.get_by_text("Line 3: the toxicity is missing.")).to_be_visible()
+    expect(
+        page.locator("#csv-preview").get_by_role("columnheader", name="toxicity")
+    ).to_be_visible()
+    expect(page.locator("#csv-preview").get_by_role("cell", name="0.125")).to_be_visible()
+    assert [one["measured"] for one in study.events()[1:]] == [{"toxicity": 0.25}, {"toxicity": 1}]
+    snippets = page.get_by_role("region", name="Workers")
+    expect(snippets).to_contain_text("study.tell(pull, reward, measured=measured)")
+    expect(snippets).to_contain_text('"measured": {"toxicity": 0.2}')
+    explore(study)
+    expect(page.get_by_text("that keeps the measured limits.")).to_be_visible()
+    row = study.status()["measured"][0]
+    cells = page.get_by_role("region", name="Measured limits").get_by_role("row").nth(1)
+    expect(cells).to_contain_text(re.compile(rf"<= 0\.5.*{row['value']:.4g}"))
+    check_access(page)
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size(PHONE)
+    check_access(page)
+    explore(Study.create(store, "none", trial(-1.0)))
+    page.goto(f"{served}/studies/none")
+    expect(page.get_by_text("no mix keeps toxicity below -1.").first).to_be_visible()
 
 
 def test_long_names_leave_room_for_the_rest(page, served, store):

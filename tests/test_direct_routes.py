@@ -18,6 +18,7 @@ from simplexplore.service.direct_routes import DirectRoutes
 from simplexplore.service.studies import DIRECT
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
+from trials import trial
 from workers import star
 
 
@@ -75,6 +76,7 @@ class Twins:
     def __init__(self, folder):
         self.loop = asyncio.new_event_loop()
         first = Store(folder / "direct.db", clock=lambda: 1e9)
+        Study.create(first, "dose", trial())
         for name in ("a/b", "ü", "mix"):
             asked = Study.create(first, name, star(), "ctns", expire_after=None).ask(40)
         self.pulls = {number: pull.id for number, pull in enumerate(asked, 1)}
@@ -119,7 +121,8 @@ class Twins:
         return [re.findall(r"^simplexplore_requests_total.*|.*_count.*", x, re.M) for x in texts]
 
     def journals(self):
-        return [[Study.open(s, "mix").events(), Study.open(s, "a/b").events()] for s in self.stores]
+        names = ("mix", "a/b", "dose")
+        return [[Study.open(store, name).events() for name in names] for store in self.stores]
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +147,7 @@ reward = st.one_of(
     for one, two in (("pull", st.integers(1, 45)), ("arm", st.sampled_from("abq")))
 )
 odd_reward = st.fixed_dictionaries(
-    {}, optional=dict.fromkeys(("reward", "pull", "arm", "key", "x"), values)
+    {}, optional=dict.fromkeys(("reward", "pull", "arm", "key", "measured", "x"), values)
 )
 tell = st.fixed_dictionaries({"rewards": st.lists(reward, max_size=3)})
 odd_tell = st.fixed_dictionaries(
@@ -250,10 +253,12 @@ def test_plain_requests(twins):
 
     app = twins.apps[0]
     run = (b"authorization", f"Bearer {twins.tokens['run']}".encode())
+    measured = {"measured": {"toxicity": 0.5}}
     for path, body, key in (
         ("mix/pulls", {}, []),
         ("mix/pulls", {"n": 3}, [(b"idempotency-key", b"%C3%A4")]),
         ("a%2Fb/rewards", {"rewards": [{"arm": "a", "reward": 1, "key": "k"}]}, []),
+        ("dose/rewards", {"rewards": [{"arm": "safe", "reward": 1, "key": "k", **measured}]}, []),
     ):
         headers, pieces = [JSON, run, *key], [json.dumps(body).encode()]
         scope = scope_of("POST", f"/v1/studies/{path}", headers, app)
@@ -272,3 +277,4 @@ def test_plain_requests(twins):
     first, second = twins.journals()
     assert first == second
     assert len(first[0]) > 40
+    assert first[2][0]["measured"] == {"toxicity": 0.5}

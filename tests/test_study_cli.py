@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import simplexplore as sx
 from simplexplore.cli import app as cli
+from trials import trial
 
 MEAL = str(Path(__file__).parent.parent / "examples" / "meal.toml")
 STRICT_TRIAL = str(Path(__file__).parent.parent / "examples" / "strict_trial.toml")
@@ -263,3 +264,29 @@ def test_which_rows_are_wrong():
     means = {arm["arm"]: arm["mean"] for arm in answer("status", "meal")["arms"]}
     assert means == {"pizza": 4.25, "salmon": 10.0, "lentils": 6.0}
     assert "--check is for a file" in refuse("tell", "meal", "--check", "x", "1")
+
+
+def test_measured_limits(tmp_path):
+    trial().to_file(tmp_path / "dose.toml")
+    run("create", "dose.toml", "--seed", "1")
+    (pull,) = answer("ask", "dose")["pulls"]
+    assert "toxicity is missing" in refuse("tell", "dose", pull["id"], "-0.5")
+    for wrong, words in (
+        ("toxicity", "write a name and a number, toxicity=0.2"),
+        ("toxicity=high", "write a name and a number"),
+        ("toxicty=1", "Did you mean 'toxicity'?"),
+    ):
+        assert words in refuse("tell", "dose", pull["id"], "-0.5", "--measured", wrong)
+    twice = ("--measured", "toxicity=1", "--measured", "toxicity=2")
+    assert "given twice" in refuse("tell", "dose", pull["id"], "-0.5", *twice)
+    answer("tell", "dose", pull["id"], "-0.5", "--measured", "toxicity=-1e-3")
+    assert sx.Study.open("meals.db", "dose").events()[-1]["measured"] == {"toxicity": -0.001}
+    run("tell", "dose", "--arm", "strong", "1", "--measured", "toxicity=1")
+    Path("doses.csv").write_text("arm,reward,toxicity\nsafe,0,0\nstrong,1,\n")
+    assert "line 3: the toxicity is missing" in refuse("tell", "dose", "--file", "doses.csv")
+    assert "a column of their name" in refuse(
+        "tell", "dose", "--file", "doses.csv", "--measured", "toxicity=1"
+    )
+    (row,) = answer("status", "dose")["measured"]
+    assert row["explored"] == pytest.approx(0.4995)
+    assert "Measured limits" in run("status", "dose").stdout

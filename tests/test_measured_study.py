@@ -1,0 +1,147 @@
+"""Live studies with measured limits: replayed to the last bit, corrected, and found damaged."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import simplexplore as sx
+from simplexplore.report.study_table import print_status
+from simplexplore.study.events import Event, EventError, check_event
+from simplexplore.study.state import State
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
+from trials import OUTCOMES, explore, trial
+
+
+def outcomes(seed):
+    rng = np.random.default_rng(seed)
+    while True:
+        found = {arm: pair + rng.normal(0, 0.4, 2) for arm, pair in OUTCOMES.items()}
+        yield found
+
+
+def test_a_study_is_an_explorer(url):
+    """One pull at a time it takes the same steps, and a replay gives the same bits."""
+    study = Study.create(url, "dose", trial(), seed=3)
+    explorer = sx.Explorer(trial(), seed=3)
+    for _, drawn in zip(range(60), outcomes(5), strict=False):
+        if explorer.stopped:
+            break
+        (pull,) = study.ask()
+        assert pull.arm == explorer.ask()
+        reward, toxicity = drawn[pull.arm].tolist()
+        study.tell(pull, reward, measured={"toxicity": toxicity})
+        explorer.tell(pull.arm, reward, {"toxicity": toxicity})
+    assert study.stopped
+    assert explorer.stopped
+    status, (row,) = study.status(), explorer.measured
+    assert status["policy"] == explorer.policy.tolist()
+    assert status["confidence"] == explorer.confidence
+    (shown,) = status["measured"]
+    assert [arm["high"] for arm in shown["arms"]] == row.high.tolist()
+    assert shown["value_interval"] == [row.value_low, row.value_high]
+    assert (shown["value"], shown["p_value"]) == (row.value, row.p_value)
+    told = np.array([e["measured"]["toxicity"] for e in study.events() if "reward" in e])
+    assert shown["explored"] == pytest.approx(told.mean())
+    again = Study.open(url, "dose")
+    assert again.verify()
+    assert again.answer == study.answer
+    with study._replica.latest() as state:
+        kept = State.from_snapshot(state.engine.plan, state.snapshot())
+        assert kept.same_as(state)
+    # Later rewards change nothing about the decision.
+    study.tell(arm="safe", reward=5.0, measured={"toxicity": 9.0})
+    assert study.status()["measured"] == status["measured"]
+    assert study.status()["decision"]["later"] == 1
+    assert study.verify()
+
+
+def test_as_if_it_had_never_been_told(sqlite_url, clock):
+    """Struck out, a reward takes its measurements along; late ones count with theirs."""
+    store = Store(sqlite_url, clock=clock)
+    studies = [Study.create(store, name, trial(delta=1e-9), expire_after=60.0) for name in "ab"]
+    for study in studies:
+        first, second = study.ask(2)
+        study.tell(first, 0.5, measured={"toxicity": 0.25})
+        clock.now += 100
+        study.ask()
+        assert study.tell(second, 0.75, measured={"toxicity": 0.125}).outcome == "late"
+        for number in (0, 1):
+            if number == 1 and study is studies[1]:
+                break
+            told = sx.Reward(1.0, arm="strong", measured={"toxicity": 1.0 + number})
+            study.tell_many([told])
+    studies[0].void(event=studies[0].head, reason="another patient")
+    with studies[0]._replica.latest() as one, studies[1]._replica.latest() as other:
+        mine, others = one.engine.state(), other.engine.state()
+        assert all(mine[name].tobytes() == others[name].tobytes() for name in mine)
+        assert one.engine.run.measured.tolist() == [[pytest.approx(0.1875), 1.0]]
+    assert all(study.verify() for study in studies)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (None, "has the measurements None, not toxicity"),
+        ({"measured": {}}, "not toxicity"),
+        ({"measured": {"toxicity": "0.5"}}, "not toxicity"),
+        ({"measured": {"toxicity": float("nan")}}, "not toxicity"),
+        ({"measured": {"toxicity": 0.5, "x": 1.0}}, "not toxicity"),
+        ({"measured": {"toxicity": 0.5}, "replaces": "1"}, "says replaces = '1'"),
+    ],
+)
+def test_damaged_measurements(data, words):
+    event = Event("told", 1, 0, 0.5, data=data, at=1.0, seq=1)
+    with pytest.raises(EventError, match=words):
+        check_event(event, 2, ("toxicity",))
+    check_event(event._replace(data={"measured": {"toxicity": 0.5}}), 2, ("toxicity",))
+    with pytest.raises(EventError, match="says replaces"):
+        check_event(event._replace(data={"measured": {"toxicity": 0.5}}), 2)
+
+
+def test_a_changed_measurement_is_found(sqlite_url):
+    store = Store(sqlite_url)
+    study = Study.create(store, "dose", trial())
+    study.tell(arm="safe", reward=0.5, measured={"toxicity": 0.25})
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE events SET data = replace(data, '0.25', '0.75')")
+    with pytest.raises(sx.StoreError, match="event 1 is not what was recorded"):
+        Study.open(store, "dose").verify()
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "words"),
+    [
+        ({}, {"sampler": "cge"}, "cge sampler knows nothing of measured limits"),
+        ({}, {"threshold": "kk21"}, "'kk21' knows nothing of measured limits"),
+        ({}, {"scenario": "anytime"}, "'anytime' does not go with measured limits"),
+        ({}, {"tracking": "averaged"}, "tracking cannot be chosen"),
+        ({"epsilon": 0.0}, {}, "measured limits need epsilon > 0"),
+    ],
+)
+def test_what_cannot_be_explored_yet(sqlite_url, changes, settings, words):
+    with pytest.raises(sx.SettingError, match=words):
+        Study.create(sqlite_url, "dose", trial(**changes), **settings)
+
+
+@pytest.mark.parametrize("width", [120, 60])
+def test_in_a_terminal(sqlite_url, width):
+    def shown(study):
+        file = io.StringIO()
+        print_status(study.status(), Console(width=width, file=file))
+        return " ".join(file.getvalue().split())
+
+    study = Study.create(sqlite_url, "dose", trial(), seed=1)
+    assert "some arms have too few rewards" in shown(study)
+    explore(study)
+    text = shown(study)
+    (row,) = study.status()["measured"]
+    assert "toxicity <= 0.5" in text
+    assert f"{row['value_interval'][0]:.4g} to {row['value_interval'][1]:.4g}" in text
+    assert "Arms: toxicity" in text
+    none = explore(Study.create(sqlite_url, "none", trial(-1.0)))
+    assert "Answer: no mix keeps toxicity below -1." in shown(none)
+    none.extend(1e-200)
+    assert "It looks as if no mix kept toxicity below -1." in shown(none)
