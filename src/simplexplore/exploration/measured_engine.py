@@ -7,7 +7,7 @@ limits (docs/theory/measured_stopping.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -151,6 +151,16 @@ class MeasuredEngine:
         with np.errstate(all="ignore"):
             episode.play(self._setting, self._run, job)
         return self.advance()
+
+    def played(
+        self, means: Array, noise: Array, words: npt.NDArray[np.uint64], max_steps: int
+    ) -> Iterator[bool]:
+        """A run as `simulate` makes it, pull by pull: whether it has stopped."""
+        job = self.job(means, noise, words[None], max_steps)
+        arm = self.begin(words)
+        while arm is not None and self.pulls < max_steps:
+            arm = self.play(arm, job)
+            yield arm is None
 
     def advance(self) -> int | None:
         """Look at the answer, then the next arm, or None when the evidence is enough."""
