@@ -9,6 +9,7 @@ search finds is turned into records.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +28,7 @@ from .allocation_set import AllocationSet
 from .information import binary_kl
 from .measured_information import MeasuredInformation
 from .measured_result import Deciding, MeasuredBound, MeasuredScenario
-from .measured_search import Bracket, Solved, certified, climb
+from .measured_search import MIDDLING, Bracket, Solved, certified, climb
 from .result import Bound, ScenarioBound, Unsampled
 
 Array = npt.NDArray[np.float64]
@@ -80,27 +81,28 @@ def measured_bound(problem: Problem, base: Bound, means: Array) -> MeasuredBound
     kl = binary_kl(base.delta)
     solved: dict[str, MeasuredScenario] = {}
     least = 0.0
-    for name in problem.scenarios:
+    # Where an answer is quicker although samples keep limits, it is so without them.
+    for name in (*problem.scenarios, problem.scenarios[0]):
+        first = [x.answer for x in solved.values() if x._information is not None]
+        times = [x.characteristic_time for x in solved.values()]
+        if name in solved and solved[name].characteristic_time <= min(times) * (1 + 1e-9):
+            continue
         # Where samples keep the constraints, they keep the measured limits, too.
         polytope = base._polytope if name == "anytime" else known
         allowed = AllocationSet.of(polytope, name).as_rows().in_spend()
         needed = name in (problem.scenarios[0], problem.scenario)
-        found = instance.scenario(allowed, base.scenarios[name], kl, bracketed=needed)
-        least = max(least, found.least_time) if name == problem.scenarios[0] else least
+        found = instance.scenario(allowed, base.scenarios[name], kl, first, bracketed=needed)
+        least = found.least_time if name == problem.scenarios[0] else least
         solved[name] = replace(found, least_time=max(found.least_time, least))
-    gaussian = all(
-        isinstance(noise, Gaussian)
-        for noise in (problem.rewards, *(row.noise for row in problem.measured))
+    fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
+    bound = MeasuredBound(
+        **fields | {"problem": problem, "bounds": {}, "budget": None}, measured_means=means
     )
     scenarios: dict[str, ScenarioBound] = {
-        name: replace(x, lower_bound=x.least_time * kl if gaussian and kl else 0.0)
+        name: replace(x, lower_bound=x.least_time * kl if bound.is_gaussian and kl else 0.0)
         for name, x in solved.items()
     }
-    fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
-    return MeasuredBound(
-        **fields | {"problem": problem, "scenarios": scenarios, "bounds": {}, "budget": None},
-        measured_means=means,
-    )
+    return replace(bound, scenarios=scenarios)
 
 
 def trade_off(bound: MeasuredBound, epsilon: Array, factors: Array) -> Array:
@@ -167,12 +169,20 @@ class _Instance:
         return float(self.information.mu @ self.policy)
 
     def scenario(
-        self, allowed: AllocationSet, base: ScenarioBound, kl: float, *, bracketed: bool
+        self,
+        allowed: AllocationSet,
+        base: ScenarioBound,
+        kl: float,
+        first: list[Array],
+        *,
+        bracketed: bool,
     ) -> MeasuredScenario:
+        """One scenario; `first` are answers of others, to start from."""
         in_play = np.ones(self.problem.size, dtype=bool)
         in_play[list(self.known.forced_arms)] = False
         missed = np.flatnonzero(in_play & ~allowed.arms)
-        solved = None if len(missed) else self._solved(allowed)
+        best = None if len(missed) else self.best(allowed, () if first else STARTS, first)
+        solved = None if best is None else certified(self.information, allowed, *best)
         if solved is None:
             unsampled = tuple(Unsampled(self.problem.arms[a], ()) for a in missed)
             return self._never(allowed, base, kl, unsampled)
@@ -185,26 +195,24 @@ class _Instance:
             least = 1.0 / solved.most
         return self._record(solved, allowed, base, least)
 
-    def _solved(self, allowed: AllocationSet) -> Solved | None:
-        """The best answer that is found, certified; None where no samples are enough."""
-        best = self.best(allowed, STARTS)
-        return None if best is None else certified(self.information, allowed, *best)
-
-    def best(self, allowed: AllocationSet, starts: tuple[float, ...]) -> tuple[Array, Array] | None:
-        """The best answer that is found and shares for it."""
+    def best(
+        self, allowed: AllocationSet, starts: tuple[float, ...], first: Sequence[Array] = ()
+    ) -> tuple[Array, Array] | None:
+        """The best answer that is found and shares for it; None where no samples are enough."""
         information = self.information
         fixed = information.is_vertex or self.known.dimension == 0
-        answers = [self.policy] if fixed else self._starts(starts)
+        answers = [self.policy] if fixed else [*first, *self._starts(starts)]
         best: tuple[Array, Array] | None = None
         for pi in answers:
             if not information.margins(pi).min() > NO_MARGIN:
                 continue
             if not information.least(pi, allowed.deep) > 0:
                 continue
-            found = climb(information, self.known, allowed, pi, allowed.deep, fixed=fixed)
+            start = (pi, allowed.deep)
+            found = climb(information, self.known, allowed, *start, fixed=fixed, effort=MIDDLING)
             if best is None or information.least(*found) > information.least(*best):
                 best = found
-        return best
+        return best and climb(information, self.known, allowed, *best, fixed=fixed)
 
     def _starts(self, parts: tuple[float, ...]) -> list[Array]:
         """Answers with some margin to all limits; none where the best has no such neighbours."""

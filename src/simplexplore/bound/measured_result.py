@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.families import Gaussian
 
 from .measured_information import MeasuredInformation
@@ -75,19 +76,33 @@ class MeasuredBound(Bound):
     ----------
     measured_means : (m, K) array
         Means of the measurements, as guessed.
-    is_gaussian : bool
-        Whether rewards and measurements are Gaussian. If not, they are treated as if they were,
-        with half their range for a standard deviation: the characteristic time is what methods
-        take that know no more, and no lower bound.
     """
 
     measured_means: Array = field(kw_only=True)
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether rewards and measurements are Gaussian."""
+        """Whether rewards and measurements are Gaussian.
+
+        If not, they are treated as if they were, with half their range for a standard deviation:
+        the characteristic time is what methods take that know no more, and no lower bound.
+        """
         noises = (self.problem.rewards, *(row.noise for row in self.problem.measured))
         return all(isinstance(noise, Gaussian) for noise in noises)
+
+    @property
+    def _known(self) -> Polytope:
+        return Polytope(self.problem.replace(measured=()))
+
+    @property
+    def forced_to_zero(self) -> tuple[str, ...]:
+        """Arms that the known constraints leave no use for."""
+        return tuple(self.problem.arms[a] for a in self._known.forced_arms)
+
+    @property
+    def redundant(self) -> tuple[str, ...]:
+        """Known constraints that could be dropped without changing what they allow."""
+        return self._known.redundant
 
     @property
     def own(self) -> MeasuredScenario:

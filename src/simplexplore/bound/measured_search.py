@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,16 @@ FAR = 9.0
 # Shares of samples in a search are at least this.
 LEAST_SHARE = 1e-9
 
-# Rounds of a search, with the faces that turned out to be close.
-ROUNDS = 5
+
+class Effort(NamedTuple):
+    """How long a search goes on: rounds, while they gain a little, steps in each, and digits."""
+
+    rounds: int
+    steps: int
+    accuracy: float
+
+
+ROUGH, MIDDLING, FINE = Effort(1, 12, 1e-6), Effort(3, 60, 1e-8), Effort(8, 100, 1e-15)
 
 # Alternatives within this of the closest make a certificate.
 NEARLY = 1e-3
@@ -152,7 +160,7 @@ def climb(
     w: Array,
     *,
     fixed: bool = False,
-    rough: bool = False,
+    effort: Effort = FINE,
 ) -> tuple[Array, Array]:
     """Move an answer (unless it is fixed) and shares of samples until nothing close is farther off.
 
@@ -186,26 +194,28 @@ def climb(
     limits = len(information.tolerance) if information.epsilon > -np.inf else 0
     chosen = np.zeros(limits + information.faces, dtype=bool)
     chosen[:limits] = True
-    for _ in range(1 if rough else ROUNDS):
+    gained = True
+    for _ in range(effort.rounds):
         pi, w, start = best
         values, _ = _surface(information, pi, w, limits)
         near = chosen | (values <= FAR * start)
-        if (near == chosen).all() and chosen.sum() > limits:
+        if (near == chosen).all() and not gained:
             break
         chosen = near
         surface = _Surface(information, chosen, limits, size, None if not fixed else pi, start)
         curved: Any = {"type": "ineq", "fun": surface.above, "jac": surface.slopes}
-        effort: Any = {"maxiter": 12, "ftol": 1e-6} if rough else {"maxiter": 150, "ftol": 1e-15}
+        first: Any = np.append(w if fixed else np.append(pi, w), 1.0)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a step outside the bounds is cut by the solver
-            found = minimize(
+            solver: Any = minimize
+            found = solver(
                 lambda z: -z[-1],
-                np.append(w if fixed else np.append(pi, w), 1.0),
+                first,
                 jac=lambda _: goal,
                 constraints=[*constraints, curved],
                 bounds=[*ends, (0.0, np.inf)],
                 method="SLSQP",
-                options=effort,
+                options={"maxiter": effort.steps, "ftol": effort.accuracy},
             )
         if not np.isfinite(found.x).all():
             break
@@ -214,6 +224,7 @@ def climb(
         if (share[allowed.arms] <= 0).any() or answer is None:
             break
         reached = information.least(answer, share)
+        gained = reached > start * (1.0 + effort.accuracy**0.5)
         if reached > start:
             best = answer, share, reached
     return best[0], best[1]
@@ -240,24 +251,25 @@ class _Surface:
         self.rows, self.size, self.pi, self.unit = rows, size, pi, unit
         self.latest: tuple[bytes, Array, Array] | None = None
 
-    def _at(self, z: Array) -> tuple[Array, Array]:
+    def _at(self, z: Array) -> tuple[Array, Array, Array, Array]:
+        """The answer, shares of samples, square roots of values, and where they are."""
+        pi = z[: self.size] if self.pi is None else self.pi
+        w = np.maximum(z[:-1][-self.size :], 1e-15)
         key = z[:-1].tobytes()
         if self.latest is None or self.latest[0] != key:
-            pi = z[: self.size] if self.pi is None else self.pi
-            w = np.maximum(z[:-1][-self.size :], 1e-15)
             values, x = _surface(self.information, pi, w, self.rows)
-            by_answer, by_share = _slopes(self.information, pi, w, x, self.rows)
-            slopes = by_share if self.pi is not None else np.hstack([by_answer, by_share])
-            root = np.sqrt(np.maximum(values / self.unit, 1e-30))
-            slopes = slopes / (2.0 * root * self.unit)[:, None]
-            self.latest = key, root, np.column_stack([slopes, -np.ones(len(root))])
-        return self.latest[1], self.latest[2]
+            self.latest = key, np.sqrt(np.maximum(values / self.unit, 1e-30)), x
+        return pi, w, *self.latest[1:]
 
     def above(self, z: Array) -> Array:
-        return np.asarray(self._at(z)[0] - z[-1])
+        return np.asarray(self._at(z)[2] - z[-1])
 
     def slopes(self, z: Array) -> Array:
-        return self._at(z)[1]
+        pi, w, root, x = self._at(z)
+        by_answer, by_share = _slopes(self.information, pi, w, x, self.rows)
+        slopes = by_share if self.pi is not None else np.hstack([by_answer, by_share])
+        slopes = slopes / (2.0 * root * self.unit)[:, None]
+        return np.column_stack([slopes, -np.ones(len(root))])
 
 
 def _surface(
@@ -409,9 +421,9 @@ class Bracket:
     Take any answer p, its best shares of samples and the weighted alternatives that prove them
     best. Alternatives that are s times as far, in rewards or in the limit that is exceeded, make
     not only p wrong but a neighbourhood of it: the answers that are on the wrong side of a
-    hyperplane for each of them. If s is such that their information is still below a goal, that neighbourhood
-    is settled, and what remains is on the right side of the first hyperplane, or of the second, and
-    so on: each a smaller set of answers, treated in the same way.
+    hyperplane for each of them. If s is such that their information is still below a goal, that
+    neighbourhood is settled, and what remains is on the right side of the first hyperplane, or of
+    the second, and so on: each a smaller set of answers, treated in the same way.
     """
 
     def __init__(
@@ -458,10 +470,10 @@ class Bracket:
             self.nodes += 1
             if self.nodes > MOST_NODES:
                 return False, best
-            if not information.least(centre, self.w) > 0:
-                continue
+            if not information.least(centre, self.w) > 0:  # lost in rounding
+                return False, best
             _, w = climb(
-                information, self.known, self.allowed, centre, self.w, fixed=True, rough=True
+                information, self.known, self.allowed, centre, self.w, fixed=True, effort=ROUGH
             )
             found = certified(information, self.allowed, centre, w, 0.1 * gap, rough=True)
             if found.least > best.least * (1.0 + 1e-9):
