@@ -48,6 +48,7 @@ CASES = {
     "by a game": (trial(costs={"a": 3.0}), "ctns"),
     "uniform": (trial(TOXICITY), "uniform"),
     "two rows": (TWO, "top-two"),
+    "an arm that no policy uses": (trial(constraints=["c == 0"], means=[1.0, 0.6, 9.0]), "top-two"),
 }
 
 
@@ -135,6 +136,17 @@ def test_what_cannot_be_kept_is_said_to_be_so():
     assert explorer.policy is None
     assert explorer.confidence >= 0.8
     assert explorer.measured[0].p_value is None
+
+
+@pytest.mark.parametrize(("mean", "is_infeasible"), [(0.2, False), (0.7, True)])
+def test_one_arm_is_a_question_of_its_limit(mean, is_infeasible):
+    row = Measured("toxicity", 0.5, sigma=0.1, means=[mean])
+    explorer = Explorer(Problem(["a"], epsilon=0.1, measured=[row]), seed=0)
+    while not explorer.stopped:
+        explorer.tell("a", 1.0, measured={"toxicity": mean})
+    assert explorer.pulls < 10
+    assert explorer.infeasible is is_infeasible
+    assert (explorer.policy is None) is is_infeasible
 
 
 def test_ends_of_runs_are_judged_by_the_truth():

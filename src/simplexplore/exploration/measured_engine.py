@@ -57,6 +57,9 @@ Indices = npt.NDArray[np.int64]
 # feasible, rightly or not.
 RIGHT, VIOLATES, SUBOPTIMAL, UNFINISHED, SAID_INFEASIBLE, WRONGLY = 0, 1, 2, 4, 8, 16
 
+# Evidence that is as good as infinite.
+_MOST = 700.0
+
 # What rounding may add to the use of a limit, or take from what is earned.
 _ROUNDING = 1e-9
 
@@ -303,18 +306,18 @@ class MeasuredEngine:
         """
         setting, run, work = self._setting, self._run, self._work
         row_level, value_level = levels(self.plan.delta, setting.rows)
-        found, needed = [], []
-        with np.errstate(all="ignore"):
-            mode = EVIDENCE_OF_ROWS
-            if run.integers[AIM] != INFEASIBLE:
-                mode = EVIDENCE
-                found = [row_evidence(setting, run, work, i) for i in range(setting.rows)]
-                needed = [row_level] * setting.rows
-            least = -math.inf
-            if run.integers[AIM] != NOTHING:
-                given = (run.n, run.answer, mode, -math.inf, math.inf, work.found)
-                least = search(setting, run, work, *given)
-        return np.array([*found, least]), np.array([*needed, value_level])
+        if self.is_infeasible:
+            rows, mode = 0, EVIDENCE_OF_ROWS
+        else:
+            rows, mode = setting.rows, EVIDENCE
+        found = np.zeros(rows + 1)
+        if run.integers[AIM] != NOTHING:
+            given = (run.n, run.answer, mode, -math.inf, math.inf, work.found)
+            with np.errstate(all="ignore"):
+                found[:rows] = [row_evidence(setting, run, work, i) for i in range(rows)]
+                found[rows] = search(setting, run, work, *given)
+        # Where no competitor is left there is nothing to doubt.
+        return np.clip(found, 0.0, _MOST), np.array([row_level] * rows + [value_level])
 
     def directions(self) -> Array:
         """From the answer to the competitor that is hardest to rule out (1, K)."""
