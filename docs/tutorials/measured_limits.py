@@ -1,0 +1,63 @@
+# %% [markdown]
+# # A dose mix with a toxicity that is measured
+#
+# Four doses of a drug. How well each works is not known, and neither is how toxic it is: every patient
+# reports an effect *and* a toxicity score. You look for the mix of doses that works best while its mean
+# toxicity stays below a limit, a limit whose coefficients must be learned.
+#
+# A table `[measured.toxicity]` in the problem file says so:
+
+# %% [shell]
+# cat dose_mix.toml
+
+# %% [markdown]
+# **What an answer is.** No number of patients finds the best mix itself: it sits exactly on the limit,
+# and whoever has estimates cannot tell on which side. So two numbers say what is good enough. With
+# probability 1 − δ the answer exceeds the limit by no more than `tolerance`, and works at most `epsilon`
+# less well than the best mix that keeps the limit.
+#
+# `bound` says what that takes if the guesses are right:
+
+# %% [shell]
+# simplexplore bound dose_mix.toml --plot dose_mix.png
+
+# %% [markdown]
+# The *answer* is not the best mix: it is the mix of which one can be sure soonest, and it spreads over
+# more doses. Under "what makes it hard" are the mistakes to be ruled out: that it is too toxic after all,
+# or that another mix is not too toxic after all and works better.
+#
+# **How much room?** Both numbers are worth patients. The picture has the whole trade-off; in Python:
+
+# %%
+from dataclasses import replace
+
+import simplexplore as sx
+
+problem = sx.Problem.from_file("dose_mix.toml")
+(toxicity,) = problem.measured
+for epsilon, tolerance in ((0.1, 0.05), (0.2, 0.05), (0.1, 0.0)):
+    row = replace(toxicity, tolerance=tolerance)
+    bound = sx.lower_bound(problem.replace(epsilon=epsilon, measured=[row]))
+    planned = bound.planned_samples
+    print(f"epsilon {epsilon}, tolerance {tolerance}: about {planned:5.0f} samples")
+
+# %% [markdown]
+# Where there is little room, half of it takes four times as many patients. If toxicities were known, it would
+# take less:
+
+# %%
+bound = sx.lower_bound(problem)
+print(f"measured {bound.characteristic_time:.1f}, known {bound.own.known_limits_time:.1f}")
+
+# %% [markdown]
+# **If no mix keeps the limit**, that is said:
+
+# %%
+try:
+    sx.lower_bound(problem, measured_means={"toxicity": [0.9, 0.8, 0.6, 0.5]})
+except sx.InfeasibleError as error:
+    print(error)
+
+# %% [markdown]
+# [The problem file](../problem_file.md#measuredname) has all keys: limits from below, unknown sigma,
+# measurements in a range. [The theory](../theory/measured.md) has the proofs.
