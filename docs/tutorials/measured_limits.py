@@ -59,5 +59,45 @@ except sx.InfeasibleError as error:
     print(error)
 
 # %% [markdown]
+# **How many patients does a trial really take?** `simulate` runs it many times as if the guesses were true,
+# and says how often the answer was too toxic or worked too little:
+
+# %% [shell]
+# simplexplore simulate dose_mix.toml --runs 20
+
+# %% [markdown]
+# That is several times the bound: the promise holds for every sampler, at every look and for all means,
+# which the bound, about very small deltas, knows nothing of. `uniform` shows what choosing patients' doses
+# well saves.
+#
+# **The trial itself.** Tell each patient's effect with the toxicity score. Here patients are made up, and
+# only this script can look into them:
+
+# %%
+import random
+
+random.seed(3)
+EFFECT = dict(zip(problem.arms, (1.1, 0.7, 0.5, 0.2), strict=True))
+TOXICITY = dict(zip(problem.arms, (0.9, 0.55, 0.35, 0.1), strict=True))
+
+explorer = sx.Explorer(problem, seed=1)
+while (dose := explorer.ask()) is not None:
+    effect = random.gauss(EFFECT[dose], 1.0)
+    score = random.gauss(TOXICITY[dose], 0.5)
+    explorer.tell(dose, effect, measured={"toxicity": score})
+    if explorer.pulls in (100, 1000):
+        (row,) = explorer.measured
+        print(
+            f"after {explorer.pulls:4d}: toxicity of the answer between {row.value_low:.2f} and "
+            f"{row.value_high:.2f}, p-value {row.p_value:.2f}, confidence {explorer.confidence:.2f}"
+        )
+shares = dict(zip(problem.arms, (round(float(x), 2) for x in explorer.policy), strict=True))
+print(f"after {explorer.pulls} patients: {shares}, confidence {explorer.confidence:.3f}")
+
+# %% [markdown]
+# All these numbers hold however often one looks. If every mix is too toxic, the trial ends with that finding
+# instead, with the same confidence: `explorer.infeasible` is then true.
+#
 # [The problem file](../problem_file.md#measuredname) has all keys: limits from below, unknown sigma,
-# measurements in a range. [The theory](../theory/measured.md) has the proofs.
+# measurements in a range. [The theory](../theory/measured.md) has the proofs,
+# also of [when a trial may stop](../theory/measured_stopping.md).
