@@ -14,12 +14,13 @@ from simplexplore.bound import measured_search
 from simplexplore.bound.measured_information import MeasuredInformation
 from simplexplore.geometry.faces import faces
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.report import measured_plot
 
 
 @pytest.fixture(autouse=True)
 def few_nodes(monkeypatch):
     """The bracket over answers takes longest; one test looks at it."""
-    monkeypatch.setattr(measured_search, "MOST_NODES", 2)
+    monkeypatch.setattr(measured_search, "MOST_NODES", 0)
 
 
 def problem(mu, rows, limits, epsilon, tolerance, sigma=1.0, tau=1.0, constraints=(), **more):
@@ -367,7 +368,8 @@ def test_faces_of_known_bodies():
 # ------------------------------------------------------------------ what people see
 
 
-def test_the_command_says_it_all(tmp_path):
+def test_the_command_says_it_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(measured_plot, "EPSILON", np.array([0.5, 1.0]))
     file = tmp_path / "dose.toml"
     problem(*C2).to_file(file)
     picture = tmp_path / "dose.png"

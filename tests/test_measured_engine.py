@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from simplexplore import Bounded, Explorer, Gaussian, Problem, Results, simulate
+from commands import run
+from simplexplore import Bounded, Explorer, Gaussian, Problem, Results, lower_bound, simulate
 from simplexplore.errors import MeansError, RewardError, SettingError, TooLargeError
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.measured_engine import (
@@ -45,6 +48,7 @@ CASES = {
     "by a game": (trial(costs={"a": 3.0}), "ctns"),
     "uniform": (trial(TOXICITY), "uniform"),
     "two rows": (TWO, "top-two"),
+    "an arm that no policy uses": (trial(constraints=["c == 0"], means=[1.0, 0.6, 9.0]), "top-two"),
 }
 
 
@@ -132,6 +136,17 @@ def test_what_cannot_be_kept_is_said_to_be_so():
     assert explorer.policy is None
     assert explorer.confidence >= 0.8
     assert explorer.measured[0].p_value is None
+
+
+@pytest.mark.parametrize(("mean", "is_infeasible"), [(0.2, False), (0.7, True)])
+def test_one_arm_is_a_question_of_its_limit(mean, is_infeasible):
+    row = Measured("toxicity", 0.5, sigma=0.1, means=[mean])
+    explorer = Explorer(Problem(["a"], epsilon=0.1, measured=[row]), seed=0)
+    while not explorer.stopped:
+        explorer.tell("a", 1.0, measured={"toxicity": mean})
+    assert explorer.pulls < 10
+    assert explorer.infeasible is is_infeasible
+    assert (explorer.policy is None) is is_infeasible
 
 
 def test_ends_of_runs_are_judged_by_the_truth():
@@ -276,3 +291,20 @@ def test_what_is_not_possible_is_refused_in_words():
 def trial_of(size, *constraints):
     row = Measured("toxicity", 0.5, sigma=1, means=[0.1] * size)
     return Problem(size, constraints, epsilon=0.1, measured=[row])
+
+
+def test_a_file_is_simulated_from_the_command_line(tmp_path):
+    file, trace = str(tmp_path / "trial.toml"), str(tmp_path / "trace.json")
+    trial().to_file(file)
+    words = run("simulate", file, "--runs", "3", "--sampler", "top-two,uniform").stdout
+    assert "1 measured limit" in words
+    assert "no mix" in words
+    told = run("simulate", file, "--runs", "3", "--trace", trace, "--json").stdout
+    (found,) = json.loads(told)["results"]
+    assert found["violations"]["fraction"] == found["suboptimal"]["fraction"] == 0
+    assert found["lower_bound"] == pytest.approx(lower_bound(trial()).own.lower_bound)
+    looks = json.loads(Path(trace).read_text(encoding="utf-8"))
+    assert looks[-1]["stopped"]
+    assert looks[-1]["confidence"] >= 0.8
+    assert 0 <= looks[-1]["limits"]["toxicity"] <= 0.1
+    assert len(looks[-1]["edges"]) == 1

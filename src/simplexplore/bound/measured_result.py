@@ -11,6 +11,7 @@ import numpy.typing as npt
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.families import Gaussian
 
+from .information import binary_kl
 from .measured_information import MeasuredInformation
 from .result import Bound, ScenarioBound, shares
 
@@ -110,6 +111,12 @@ class MeasuredBound(Bound):
         own = self.scenarios[self.problem.scenario]
         assert isinstance(own, MeasuredScenario)
         return own
+
+    @property
+    def planned_samples(self) -> float:
+        """Samples that the answer takes, T * kl(delta, 1 - delta), where delta is small."""
+        own = self.own
+        return own.characteristic_time * binary_kl(self.delta) / own.cost_per_sample
 
     def time_of(self, allocation: npt.ArrayLike) -> float:
         """Characteristic time of the answer with this allocation instead of an optimal one."""

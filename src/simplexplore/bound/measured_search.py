@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,16 @@ FAR = 9.0
 # Shares of samples in a search are at least this.
 LEAST_SHARE = 1e-9
 
-# Rounds of a search, with the faces that turned out to be close.
-ROUNDS = 5
+
+class Effort(NamedTuple):
+    """How long a search goes on: rounds, while they gain a little, steps in each, and digits."""
+
+    rounds: int
+    steps: int
+    accuracy: float
+
+
+ROUGH, MIDDLING, FINE = Effort(1, 12, 1e-6), Effort(3, 60, 1e-8), Effort(8, 100, 1e-15)
 
 # Alternatives within this of the closest make a certificate.
 NEARLY = 1e-3
@@ -152,7 +160,7 @@ def climb(
     w: Array,
     *,
     fixed: bool = False,
-    rough: bool = False,
+    effort: Effort = FINE,
 ) -> tuple[Array, Array]:
     """Move an answer (unless it is fixed) and shares of samples until nothing close is farther off.
 
@@ -186,16 +194,16 @@ def climb(
     limits = len(information.tolerance) if information.epsilon > -np.inf else 0
     chosen = np.zeros(limits + information.faces, dtype=bool)
     chosen[:limits] = True
-    for _ in range(1 if rough else ROUNDS):
+    gained = True
+    for _ in range(effort.rounds):
         pi, w, start = best
         values, _ = _surface(information, pi, w, limits)
         near = chosen | (values <= FAR * start)
-        if (near == chosen).all() and chosen.sum() > limits:
+        if (near == chosen).all() and not gained:
             break
         chosen = near
         surface = _Surface(information, chosen, limits, size, None if not fixed else pi, start)
         curved: Any = {"type": "ineq", "fun": surface.above, "jac": surface.slopes}
-        effort: Any = {"maxiter": 12, "ftol": 1e-6} if rough else {"maxiter": 150, "ftol": 1e-15}
         first: Any = np.append(w if fixed else np.append(pi, w), 1.0)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a step outside the bounds is cut by the solver
@@ -207,7 +215,7 @@ def climb(
                 constraints=[*constraints, curved],
                 bounds=[*ends, (0.0, np.inf)],
                 method="SLSQP",
-                options=effort,
+                options={"maxiter": effort.steps, "ftol": effort.accuracy},
             )
         if not np.isfinite(found.x).all():
             break
@@ -216,6 +224,7 @@ def climb(
         if (share[allowed.arms] <= 0).any() or answer is None:
             break
         reached = information.least(answer, share)
+        gained = reached > start * (1.0 + effort.accuracy**0.5)
         if reached > start:
             best = answer, share, reached
     return best[0], best[1]
@@ -464,7 +473,7 @@ class Bracket:
             if not information.least(centre, self.w) > 0:  # lost in rounding
                 return False, best
             _, w = climb(
-                information, self.known, self.allowed, centre, self.w, fixed=True, rough=True
+                information, self.known, self.allowed, centre, self.w, fixed=True, effort=ROUGH
             )
             found = certified(information, self.allowed, centre, w, 0.1 * gap, rough=True)
             if found.least > best.least * (1.0 + 1e-9):

@@ -285,6 +285,16 @@ class Engine:
             episode.observe(self._setting, table, run, arm, reward)
         return self.advance()
 
+    def played(
+        self, means: Array, noise: Array, words: npt.NDArray[np.uint64], max_steps: int
+    ) -> Iterator[bool]:
+        """A run as `simulate` makes it, pull by pull: whether it has stopped."""
+        unit = self.plan.problem.rewards.to_unit(means)
+        arm = self.begin(words)
+        while arm is not None and self.pulls < max_steps:
+            arm = self.play(arm, float(unit[arm]), float(noise[arm]))
+            yield arm is None
+
     def advance(self) -> int | None:
         """Recommend, then the next arm, or None when the evidence is enough."""
         while True:

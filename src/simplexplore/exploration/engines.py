@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,6 +57,9 @@ class ExplorationEngine(Protocol):
     def begin(self, words: Words) -> int | None: ...
     def observe(self, arm: int, reward: float, measured: Sequence[float] = ()) -> None: ...
     def advance(self) -> int | None: ...
+    def played(
+        self, means: Array, noise: Array, words: Words, max_steps: int
+    ) -> Iterator[bool]: ...
     def may_play(self, arm: int) -> bool: ...
     def fold(
         self,

@@ -7,7 +7,7 @@ limits (docs/theory/measured_stopping.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +56,9 @@ Indices = npt.NDArray[np.int64]
 # tolerance; one that earns too little; nothing found; and whether it said that no policy is
 # feasible, rightly or not.
 RIGHT, VIOLATES, SUBOPTIMAL, UNFINISHED, SAID_INFEASIBLE, WRONGLY = 0, 1, 2, 4, 8, 16
+
+# Evidence that is as good as infinite.
+_MOST = 700.0
 
 # What rounding may add to the use of a limit, or take from what is earned.
 _ROUNDING = 1e-9
@@ -152,6 +155,16 @@ class MeasuredEngine:
         with np.errstate(all="ignore"):
             episode.play(self._setting, self._run, job)
         return self.advance()
+
+    def played(
+        self, means: Array, noise: Array, words: npt.NDArray[np.uint64], max_steps: int
+    ) -> Iterator[bool]:
+        """A run as `simulate` makes it, pull by pull: whether it has stopped."""
+        job = self.job(means, noise, words[None], max_steps)
+        arm = self.begin(words)
+        while arm is not None and self.pulls < max_steps:
+            arm = self.play(arm, job)
+            yield arm is None
 
     def advance(self) -> int | None:
         """Look at the answer, then the next arm, or None when the evidence is enough."""
@@ -302,18 +315,18 @@ class MeasuredEngine:
     def _evidence_now(self) -> tuple[Array, Array]:
         setting, run, work = self._setting, self._run, self._work
         row_level, value_level = levels(self.plan.delta, setting.rows)
-        found, needed = [], []
-        with np.errstate(all="ignore"):
-            mode = EVIDENCE_OF_ROWS
-            if run.integers[AIM] != INFEASIBLE:
-                mode = EVIDENCE
-                found = [row_evidence(setting, run, work, i) for i in range(setting.rows)]
-                needed = [row_level] * setting.rows
-            least = -math.inf
-            if run.integers[AIM] != NOTHING:
-                given = (run.n, run.answer, mode, -math.inf, math.inf, work.found)
-                least = search(setting, run, work, *given)
-        return np.array([*found, least]), np.array([*needed, value_level])
+        if self.is_infeasible:
+            rows, mode = 0, EVIDENCE_OF_ROWS
+        else:
+            rows, mode = setting.rows, EVIDENCE
+        found = np.zeros(rows + 1)
+        if run.integers[AIM] != NOTHING:
+            given = (run.n, run.answer, mode, -math.inf, math.inf, work.found)
+            with np.errstate(all="ignore"):
+                found[:rows] = [row_evidence(setting, run, work, i) for i in range(rows)]
+                found[rows] = search(setting, run, work, *given)
+        # Where no competitor is left there is nothing to doubt.
+        return np.clip(found, 0.0, _MOST), np.array([row_level] * rows + [value_level])
 
     def directions(self) -> Array:
         """From the answer to the competitor that is hardest to rule out (1, K)."""

@@ -69,7 +69,7 @@ def measured_status(engine: ExplorationEngine) -> tuple[MeasuredStatus, ...]:
                 return None
             return float(numbers[policy > 0] @ policy[policy > 0])
 
-        p = None if evidence is None else min(1.0, math.exp(-min(evidence[i], 700.0)))
+        p = None if evidence is None else math.exp(-evidence[i])
         found.append(
             MeasuredStatus(
                 name=row.name,

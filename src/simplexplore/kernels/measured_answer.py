@@ -367,7 +367,8 @@ def share(setting: MeasuredSetting, run: MeasuredRun, n: Vector, w: Vector) -> N
             d, spread = measure(setting, run, n, row)
             for a in range(setting.size):
                 z, variance, _ = stream(setting, run, row, a)
-                w[a] += d * variance * z * z / n[a] / spread
+                if z != 0.0:  # no policy uses some arms, which then have no samples
+                    w[a] += d * variance * z * z / n[a] / spread
     elif weakest >= 0:
         for a in range(setting.size):
             x = run.answer[a]

@@ -108,12 +108,17 @@ class Results(Tabular):
         return self.bound.means if self.plan.means is None else np.array(self.plan.means)
 
     @property
+    def has_bound(self) -> bool:
+        """Whether there is a bound: not where no policy keeps the measured limits."""
+        return not self.plan.problem.measured or self.plan.bound is not None
+
+    @property
     def lower_bound(self) -> float:
         """Least expected cost in the scenario of the runs; samples, where each costs 1.
 
-        NaN where limits are measured and there is no bound.
+        NaN where there is no bound.
         """
-        if self.plan.bound is None and self.plan.problem.measured:
+        if not self.has_bound:
             return math.nan
         return self.bound.scenarios[self.plan.scenario].lower_bound
 
@@ -169,7 +174,7 @@ class Results(Tabular):
         low, high = clopper_pearson(right, self.runs)
         steps = int(times.sum())
         has_costs, least = self.plan.problem.has_costs, self.lower_bound
-        known = None if math.isnan(least) else self.bound
+        known = self.bound if self.has_bound else None
         return {
             "sampler": self.plan.sampler.name,
             "scenario": self.plan.scenario,
