@@ -323,7 +323,6 @@ def _edges(engine: ExplorationEngine, moment: Moment | None) -> list[EdgeStatus]
     # Before them stands the evidence that measured limits are kept.
     rows = len(engine.plan.problem.measured)
     statistics, thresholds = statistics[rows:], thresholds[rows:]
-    least = 0.0 if rows else -math.inf
     return [
         {
             "direction": {
@@ -332,7 +331,7 @@ def _edges(engine: ExplorationEngine, moment: Moment | None) -> list[EdgeStatus]
             "statistic": float(statistic),
             "threshold": float(threshold),
             # With `tilt` the statistic is the logarithm of an e-value.
-            "p_value": None if moment is None else math.exp(-max(statistic, least)),
+            "p_value": None if moment is None else math.exp(-statistic),
         }
         for direction, statistic, threshold in zip(
             engine.directions(), statistics, thresholds, strict=True
@@ -441,7 +440,7 @@ def _progress_of_measured(
         return None, math.inf, None
     statistics, thresholds = engine.evidence()
     weakest = int((statistics - thresholds).argmin())
-    statistic, threshold = max(0.0, float(statistics[weakest])), float(thresholds[weakest])
+    statistic, threshold = float(statistics[weakest]), float(thresholds[weakest])
     if statistic == 0.0:
         return 0.0, math.inf, None
     low, high = range_of_rest(statistic, threshold)

@@ -221,8 +221,7 @@ def _progress(state: State, point: HistoryPoint | None) -> float | None:
         return 1.0
     if point is None:  # without rewards that were struck out, some arm may have none again
         return None if state.engine.is_warm or not state.corrections.voided else 0.0
-    share = min(1.0, point["statistic"] / point["threshold"])
-    return max(0.0, share) if state.engine.plan.problem.measured else share
+    return min(1.0, point["statistic"] / point["threshold"])
 
 
 def _has_evidence(state: State) -> bool:
