@@ -81,6 +81,18 @@ def test_as_if_it_had_never_been_told(sqlite_url, clock):
     assert all(study.verify() for study in studies)
 
 
+def test_a_correction_after_the_finding_that_there_is_none(sqlite_url):
+    study = explore(Study.create(sqlite_url, "none", trial(-1.0)))
+    found = study.answer
+    assert found["infeasible"]
+    study.tell(arm="safe", reward=0.5, measured={"toxicity": 0.25})
+    assert study.void(event=study.head, reason="a mistake")["decision"]["answer"] == found
+    again = Study.open(sqlite_url, "none")
+    assert again.verify()
+    assert again.answer == found
+    assert again.history()[-1]["policy"] is None
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [

@@ -19,7 +19,7 @@ function figures(found) {
       el("a", { href: studyPage(status.name) }, status.name),
       el("span", {}, el("span", { class: `state ${status.state}` }, status.state),
         status.decision ? el("span", { class: "dim" }, ` on ${time(status.decision.at)}, after ${plural(status.decision.samples, "reward")}`) : ""),
-      status.policy_in_words ?? "not known yet", interval(status),
+      status.policy_in_words ?? (status.answer ? "none keeps the measured limits" : "not known yet"), interval(status),
       pictured(percent(status.progress), ...bar(status.progress ?? 0)),
       status.confidence === null ? null : confidence(status.confidence),
       number(status.rewards), number(status.delta),
