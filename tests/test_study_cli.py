@@ -270,7 +270,7 @@ def test_measured_limits(tmp_path):
     trial().to_file(tmp_path / "dose.toml")
     run("create", "dose.toml", "--seed", "1")
     (pull,) = answer("ask", "dose")["pulls"]
-    assert "toxicity is missing" in refuse("tell", "dose", pull["id"], "-0.5")
+    assert "add --measured toxicity=NUMBER" in refuse("tell", "dose", pull["id"], "-0.5")
     for wrong, words in (
         ("toxicity", "write a name and a number, toxicity=0.2"),
         ("toxicity=high", "write a name and a number"),

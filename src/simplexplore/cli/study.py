@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -206,12 +207,21 @@ def tell(
                     progress=lambda done, total: bars.update(bar, completed=done, total=total),
                 )
         else:
+            _check_names(study, measurements or {})
             pull = given[0] if arm is None else None
             told = [study.tell(pull, reward, measured=measurements, arm=arm, key=key)]
         if as_json:
             typer.echo(to_json({"rewards": [asdict(one) for one in told], "answer": study.answer}))
             return
         _say(study, told)
+
+
+def _check_names(study: "Study", given: dict[str, float]) -> None:
+    """Say which options are missing, where every pull comes with measurements."""
+    missing = [row.name for row in study.problem.measured if row.name not in given]
+    if missing and given.keys() <= {row.name for row in study.problem.measured}:
+        options = " ".join(f"--measured {shlex.quote(f'{name}=NUMBER')}" for name in missing)
+        raise SettingError(f"{', '.join(missing)} is missing: add {options}.")
 
 
 def _say(study: "Study", told: "list[Told]") -> None:
