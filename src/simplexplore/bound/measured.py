@@ -268,7 +268,7 @@ class _Instance:
             relative_gap=0.0,
             closest_alternative=None,
             binding_edges=(),
-            unique=False,
+            unique=True,  # it is none
             unknowable=unsampled,
             answer=self.policy,
             least_time=math.inf,
