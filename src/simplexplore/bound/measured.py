@@ -22,6 +22,7 @@ from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.measured import Measured, spreads
 from simplexplore.problem.problem import Problem
+from simplexplore.problem.rational import rational
 from simplexplore.problem.spelling import policy_in_words
 
 from .allocation_set import AllocationSet
@@ -47,12 +48,12 @@ LITTLE = 1e-3
 def as_if_known(problem: Problem, means: Array) -> Problem:
     """The problem with its measured limits as constraints, their coefficients as guessed."""
     rows = list(problem.constraints)
-    for row, coefficients in zip(problem.measured, means, strict=True):
-        if coefficients.any():
-            ends = {"upper": row.level} if row.sign > 0 else {"lower": row.level}
-            rows.append(Constraint(row.name, coefficients, **ends))
-        elif row.bound < 0:
-            raise _infeasible(problem, means)
+    for row, mean in zip(problem.measured, means, strict=True):
+        # Shares sum to one: what all arms have in common belongs to the limit.
+        level = rational(row.level)
+        above = [row.sign * float(rational(x) - level) for x in mean.tolist()]
+        if any(above):
+            rows.append(Constraint(row.name, np.array(above), upper=0.0))
     rewards = problem.rewards
     if isinstance(rewards, Gaussian) and not rewards.knows_sigma:
         rewards = rewards.as_if_known()
