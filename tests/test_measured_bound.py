@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -325,9 +326,20 @@ def test_what_no_mix_keeps_is_said():
     with pytest.raises(sx.InfeasibleError, match=r"keeps m0 <= 0.1 and m1 <= 0.1 together") as e:
         sx.lower_bound(problem([1, 0], [[0, 1], [1, 0]], [0.1, 0.1], 0.1, 0.1))
     assert e.value.conflict == ("m0", "m1")
+    with pytest.raises(sx.InfeasibleError) as e:
+        sx.lower_bound(problem([1, 0], [0.3, 0.5], 0.2, 0.1, 0.0))
+    # Some share of samples for which no policy is close to keeping the limit, by brute force.
+    s, w = np.linspace(0, 1, 401), np.linspace(0.01, 0.99, 401)[:, None]
+    value = (0.1 + 0.2 * (1 - s)) ** 2 / (2 * (s**2 / w + (1 - s) ** 2 / (1 - w)))
+    samples = 1 / value.min(axis=1).max() * 0.8 * math.log(9)
+    found = float(re.search(r"about (\S+) samples tell", str(e.value)).group(1))
+    assert found == pytest.approx(samples, rel=2e-3)
     upper = sx.Measured("m", ">= 2", sigma=1, means=[0, 1])
     with pytest.raises(sx.InfeasibleError, match="no mix keeps m >= 2: the most is 1, with a2 al"):
         sx.lower_bound(sx.Problem(2, measured=[upper], means=[1, 0], epsilon=0.1))
+    with pytest.raises(sx.InfeasibleError, match=r"least is 0\.6.*about 351\.6 samples"):
+        # One policy alone: 2 tau^2 / 0.1^2 kl(0.1, 0.9).
+        sx.lower_bound(problem([1, 0], [0.7, 0.5], 0.5, 0.1, 0, constraints=["a1 == 0.5"]))
     with pytest.raises(sx.InfeasibleError, match="c1"):
         sx.lower_bound(problem([1, 0], [0, 0], 0.5, 0.1, 0.1, constraints=["a1 + a2 <= 0.5"]))
 

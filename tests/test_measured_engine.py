@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,11 @@ def test_runs_do_not_depend_on_workers_and_are_kept(tmp_path):
     assert np.array_equal(back.outcomes, one.outcomes)
     assert one.summary()["violations"]["fraction"] == 0
     assert {"violations", "suboptimal", "infeasible"} <= set(one.rows()[0])
+    # Outcomes in a range have no lower bound; where rewards vary less that is drawn, too.
+    given = {"rewards": Bounded(0, 2), "epsilon": 0.9}
+    some = simulate(trial(replace(TOXICITY, sigma=None, low=0, high=1), **given), runs=2, noise=0.2)
+    assert some.correct.all()
+    assert (some.summary()["lower_bound"], some.times_bound) == (None, math.inf)
 
 
 def test_what_cannot_be_kept_is_said_to_be_so():

@@ -116,13 +116,14 @@ def lower_bound(
 
 def _measured(problem: Problem, mu: Array, delta: float, means: Array) -> MeasuredBound:
     """The bound with measured limits, beside the one that holds if they were known."""
-    bound = measured_bound(problem, _bound(as_if_known(problem, means), mu, delta), means)
+    known = as_if_known(problem.replace(delta=delta), means)
+    bound = measured_bound(problem, _bound(known, mu, delta), means)
     if not problem.has_costs:
         return bound
-    known = Polytope(problem.replace(measured=()))
+    free = Polytope(problem.replace(measured=()))
     scenarios = {
         name: _in_samples(
-            found, AllocationSet.of(bound._polytope if name == "anytime" else known, name).as_rows()
+            found, AllocationSet.of(bound._polytope if name == "anytime" else free, name).as_rows()
         )
         for name, found in bound.scenarios.items()
     }

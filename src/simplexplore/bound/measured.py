@@ -22,6 +22,7 @@ from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.measured import Measured, spreads
 from simplexplore.problem.problem import Problem
+from simplexplore.problem.rational import rational
 from simplexplore.problem.spelling import policy_in_words
 
 from .allocation_set import AllocationSet
@@ -47,12 +48,12 @@ LITTLE = 1e-3
 def as_if_known(problem: Problem, means: Array) -> Problem:
     """The problem with its measured limits as constraints, their coefficients as guessed."""
     rows = list(problem.constraints)
-    for row, coefficients in zip(problem.measured, means, strict=True):
-        if coefficients.any():
-            ends = {"upper": row.level} if row.sign > 0 else {"lower": row.level}
-            rows.append(Constraint(row.name, coefficients, **ends))
-        elif row.bound < 0:
-            raise _infeasible(problem, means)
+    for row, mean in zip(problem.measured, means, strict=True):
+        # Shares sum to one: what all arms have in common belongs to the limit.
+        level = rational(row.level)
+        above = [row.sign * float(rational(x) - level) for x in mean.tolist()]
+        if any(above):
+            rows.append(Constraint(row.name, np.array(above), upper=0.0))
     rewards = problem.rewards
     if isinstance(rewards, Gaussian) and not rewards.knows_sigma:
         rewards = rewards.as_if_known()
@@ -139,8 +140,11 @@ class _Instance:
     mu: Array
 
     @classmethod
-    def of(cls, problem: Problem, known: Polytope, base: Bound, means: Array) -> _Instance:
+    def of(cls, problem: Problem, known: Polytope, base: Bound | None, means: Array) -> _Instance:
+        """Without a bound, the instance is about whether any policy keeps the limits."""
         size = problem.size
+        mu = np.zeros(size) if base is None else base.means
+        policy = known.deepest_policy() if base is None else base.policy
         sigma = spreads(problem.rewards, size)
         tau = np.array([row.deviations(size) for row in problem.measured])
         units = np.append(sigma.max(), tau.max(axis=1))
@@ -153,15 +157,15 @@ class _Instance:
         information = MeasuredInformation(
             edges=edges,
             triangles=triangles,
-            mu=(base.means - base.means.mean()) / units[0],
+            mu=(mu - mu.mean()) / units[0],
             variance=problem.costs * (sigma / units[0]) ** 2,
             rows=np.array(rows) / scale,
             row_variance=problem.costs * (tau / scale) ** 2,
             tolerance=tolerance,
-            epsilon=problem.epsilon / units[0],
-            is_vertex=not problem.epsilon and _is_best(known, base),
+            epsilon=-math.inf if base is None else problem.epsilon / units[0],
+            is_vertex=base is not None and not problem.epsilon and _is_best(known, base),
         )
-        return cls(problem, known, information, base.policy, means, units, base.means)
+        return cls(problem, known, information, policy, means, units, mu)
 
     @property
     def opt(self) -> float:
@@ -268,7 +272,7 @@ class _Instance:
             relative_gap=0.0,
             closest_alternative=None,
             binding_edges=(),
-            unique=False,
+            unique=True,  # it is none
             unknowable=unsampled,
             answer=self.policy,
             least_time=math.inf,
@@ -339,6 +343,24 @@ def _is_best(known: Polytope, base: Bound) -> bool:
     return bool((gaps > 0).all() and np.abs(vertex.policy - base.policy).max() < 1e-12)
 
 
+def infeasibility_time(problem: Problem, means: Array) -> float:
+    """T of the answer that no mix keeps the measured limits, end-of-time, certified from above.
+
+    Alternatives are those under which some policy keeps them: h without rewards, on the same faces.
+    """
+    known = Polytope(problem.replace(measured=()))
+    instance = _Instance.of(problem, known, None, means)
+    allowed = AllocationSet.simplex(known).in_spend()
+    pi = known.deepest_policy()
+    information = instance.information
+    if known.dimension == 0:  # a policy that is an edge to itself
+        information = replace(
+            information, edges=np.stack([[pi, pi]]), triangles=np.zeros((0, 3, 1))
+        )
+    _, w = climb(information, known, allowed, pi, allowed.deep, fixed=True)
+    return certified(information, allowed, pi, w).time
+
+
 def _infeasible(problem: Problem, means: Array) -> InfeasibleError:
     """Say that no mix keeps the measured limits, and what one could do at best."""
     known = Polytope(problem.replace(measured=()))
@@ -354,8 +376,12 @@ def _infeasible(problem: Problem, means: Array) -> InfeasibleError:
     if not words:
         names = [row.name for row in problem.measured]
         words = [f"no mix keeps {' and '.join(map(_limit, problem.measured))} together"]
+    with np.errstate(all="ignore"):
+        samples = infeasibility_time(problem, means) * binary_kl(problem.delta)
     return InfeasibleError(
-        f"with these means {'; '.join(words)}. Correct the means, or loosen a limit.", names
+        f"with these means {'; '.join(words)}. Correct the means, or loosen a limit; if they are "
+        f"right, about {samples:.4g} samples tell that no mix does.",
+        names,
     )
 
 

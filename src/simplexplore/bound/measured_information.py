@@ -343,7 +343,7 @@ def _roots(terms: list[Coefficients]) -> Array:
     """Real parts of all roots of sums of polynomials of one degree, one row each."""
     sums = np.stack([sum(parts) for parts in zip(*terms, strict=True)], axis=1)
     largest = np.abs(sums).max(axis=1, keepdims=True)
-    sums = sums / np.where(largest > 0, largest, 1.0)
+    sums = np.nan_to_num(sums / np.where(largest > 0, largest, 1.0))
     sums[:, -1] = np.where(np.abs(sums[:, -1]) < LEAST_LEADING, LEAST_LEADING, sums[:, -1])
     degree = sums.shape[1] - 1
     companion = np.zeros((len(sums), degree, degree))

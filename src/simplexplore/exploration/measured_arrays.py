@@ -32,7 +32,8 @@ SAMPLERS = {"top-two": TOP_TWO, "ctns": CTNS, "uniform": UNIFORM}
 FOR_ROWS = 0.5
 FOR_INSIDE = 0.75
 
-# About what the mixtures of one row, or of the rewards, cost (E.g. 2.3 for two arms, 3 for four.)
+# About what the mixtures of one row, or of the rewards, cost in nats: a guess, by which answers and
+# samples are chosen so that both kinds of evidence are enough at about the same time.
 MIXTURES_COST = 2.5
 
 # Pulls of each arm before estimates are of use.

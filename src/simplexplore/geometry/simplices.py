@@ -20,8 +20,8 @@ from .polytope import Polytope
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# Pairs of supports up to which signed ones are counted one by one; a bound is enough beyond.
-_COUNTED = 50_000
+# Signed supports that are counted one by one; beyond, those that several answers share count twice.
+_COUNTED = 100_000
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,11 @@ class Simplices:
         """
         inside, outside = self.supports
         answers = sorted(inside | outside)
-        count: dict[int, float] = {}
-        for own in {_bits(row) for row in self.used}:
-            if len(answers) * len(inside) <= _COUNTED:
+        count = {own: sum(2.0 ** (own & other).bit_count() for other in answers) for own in inside}
+        if sum(count.values()) <= _COUNTED:
+            for own in inside:
                 count[own] = len(set().union(*(_signs(own, other) for other in answers)))
-            else:
-                count[own] = sum(2.0 ** (own & other).bit_count() for other in answers)
-        return np.array([max(count[_bits(row)], 1) for row in self.used], dtype=float)
+        return np.array([max(count[_bits(row)], 1.0) for row in self.used], dtype=float)
 
 
 def _bits(used: npt.NDArray[np.bool_]) -> int:

@@ -151,7 +151,8 @@ def _limits(page: Page, bound: MeasuredBound, top: float, width: float) -> None:
     for i, (row, means) in enumerate(rows):
         at = [float(means @ policy) for policy in (bound.policy, bound.own.answer)]
         words = f"{row.name}: {row.limit}, tolerance {number(row.tolerance)}"
-        values = f"{number(at[0])}, answer {number(at[1])}"
+        finite = math.isfinite(bound.own.characteristic_time)
+        values = f"{number(at[0])}, answer {number(at[1])}" if finite else number(at[0])
         y = (LINE + ROW) * i
         left = width - page.width_of(values, SMALL) - 0.15
         page.write(MARGIN, top + HEADING + y, page.fit(words, TEXT, left))
@@ -173,7 +174,8 @@ def _limits(page: Page, bound: MeasuredBound, top: float, width: float) -> None:
         axes.plot(
             place(at[0]), y, "o", markersize=8, color="white", markeredgecolor=INK, clip_on=False
         )
-        axes.plot(place(at[1]), y, "o", markersize=5, color=GREEN, clip_on=False)
+        if finite:
+            axes.plot(place(at[1]), y, "o", markersize=5, color=GREEN, clip_on=False)
 
 
 def _deciding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING
 
 from simplexplore.exploration.excess import limits_in_words
@@ -79,9 +80,10 @@ def _comparison(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
     amount = "cost" if group[0].plan.problem.has_costs else "stopping_time"
     what = "Cost" if amount == "cost" else "Samples"
     with_capped = any(result.capped.any() for result in group)
+    least = group[0].lower_bound
     table = Table(
         f"{what} until stopping, {group[0].plan.scenario}"
-        + (f" (lower bound: {number(group[0].lower_bound)})" if group[0].has_bound else ""),
+        + ("" if isnan(least) else f" (lower bound: {number(least)})"),
         (
             text_column("sampler"),
             Column("mean"),

@@ -116,11 +116,13 @@ class Results(Tabular):
     def lower_bound(self) -> float:
         """Least expected cost in the scenario of the runs; samples, where each costs 1.
 
-        NaN where there is no bound.
+        NaN where there is no bound, or none that is more than nothing: measured limits of outcomes
+        that are not Gaussian.
         """
         if not self.has_bound:
             return math.nan
-        return self.bound.scenarios[self.plan.scenario].lower_bound
+        least = self.bound.scenarios[self.plan.scenario].lower_bound
+        return least if least > 0 or not self.plan.problem.measured else math.nan
 
     @property
     def costs(self) -> Array:
@@ -198,7 +200,7 @@ class Results(Tabular):
             "excess_bound": self.excess_bound if self.excess_bound != math.inf else None,
             "capped": int(self.capped.sum()),
             **self._ends(),
-            "lower_bound": None if known is None else least,
+            "lower_bound": None if math.isnan(least) else least,
             **(
                 {"lower_bound_samples": known.scenarios[self.plan.scenario].lower_bound_samples}
                 if has_costs and known
@@ -249,7 +251,7 @@ class Results(Tabular):
 
         Their times are not known, only that they are more.
         """
-        if self.capped.any() or not self.runs:
+        if self.capped.any() or not self.runs or math.isnan(self.lower_bound):
             return math.inf
         return float(self.costs.mean()) / self.lower_bound
 
