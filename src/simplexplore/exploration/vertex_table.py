@@ -289,7 +289,7 @@ class _Buffers:
         arms, v = arm_rows[used], v_rows[used]
         edges, entries = self.edges + len(arm_rows), self.entries + len(arms)
         self._reserve(self.vertices + 1, edges, entries)
-        self.first_edge[self.vertices + 1] = edges
+        self.first_edge[self.vertices + 1 :] = edges  # the last one is always their number
         self.first_entry[self.edges + 1 : edges + 1] = self.entries + np.cumsum(counts)
         self.offset[self.edges : edges] = offset
         self.arm[self.entries : entries] = arms
