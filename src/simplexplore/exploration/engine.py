@@ -564,6 +564,11 @@ class Engine:
         """What kernels work on, for the vertices known now."""
         return (self._setting, *self._arrays)
 
+    @property
+    def known_edges(self) -> int:
+        """Edges of the vertices known now."""
+        return int(self._arrays[0].first_edge[-1])
+
     def follow(self, edges: Indices) -> None:
         """Add the vertices that edges of the table lead to."""
         for edge in edges.tolist():

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 Launch = Callable[[Setting, Table, Run, Memory, Job], None]
 
+# Edges whose far ends are looked up before the first launch: a vertex that is missing has its runs
+# made again, and a table that outgrows its room has code compiled anew.
+AHEAD = 1024
+
 
 class GpuEngine:
     """An engine whose simulated runs are made on a GPU.
@@ -45,6 +49,14 @@ class GpuEngine:
                 "stop_when = {regret = ...} needs a linear program now and then, which a GPU "
                 "cannot solve; leave device='gpu' out."
             )
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        engine = self._engine
+        edge = 0
+        while not engine.plan.problem.epsilon and edge < min(engine.known_edges, AHEAD):
+            engine.follow(np.array([edge]))
+            edge += 1
 
     def simulate(
         self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int
