@@ -48,6 +48,7 @@ class Look(TypedDict):
     scenario: str
     run: int
     samples: int
+    cost: float  # of these samples
     stopped: bool
     policy: str
     confidence: float
@@ -89,6 +90,7 @@ def _look(results: Results, engine: Engine, run: int, stopped: bool) -> Look:
         "scenario": results.plan.scenario,
         "run": run,
         "samples": engine.pulls,
+        "cost": float(engine.run.n @ problem.costs),
         "stopped": stopped,
         "policy": policy_in_words(engine.policy, problem.arms),
         "confidence": moment.confidence,
