@@ -93,3 +93,59 @@ def test_slow_bodies_and_slow_heads(sqlite_url, monkeypatch):
             slow.sendall(b"GET /hea")
             while slow.recv(5000):
                 pass
+
+
+def answers(port, *pieces):
+    """All that a server sends until it hangs up, or has nothing more to say for half a second."""
+    found = b""
+    with socket.create_connection(("127.0.0.1", port), 0.5) as connection:
+        try:
+            for piece in pieces:
+                connection.sendall(piece)
+            while part := connection.recv(2**16):
+                found += part
+            return found + b"END"
+        except (BrokenPipeError, ConnectionResetError):
+            return found + b"END"
+        except TimeoutError:
+            return found
+
+
+def test_requests_without_an_end(sqlite_url):
+    """What a parser takes in is limited, before the body as after it."""
+    sx.Study.create(sqlite_url, "mix", star())
+    head = b"POST /v1/studies/mix/pulls HTTP/1.1\r\nHost: localhost\r\n"
+    chunked = (
+        b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+    )
+    with Thread(sqlite_url) as running:
+        for start, more in (
+            (b"GET /", b"a" * 5000),
+            (head, b"X: " + b"a" * 5000 + b"\r\n"),
+            (head + b"X: ", b"a" * 5000),
+            (head + chunked, b"X: " + b"a" * 5000 + b"\r\n"),
+        ):
+            assert answers(running.port, start, *[more] * 12)[-3:] != b"END"
+            assert answers(running.port, start, *[more] * 40)[-3:] == b"END"
+        get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        assert answers(running.port, get * 50).count(b"HTTP/1.1 200 OK") == 50
+        assert answers(running.port, get * 500).startswith(b"HTTP/1.1 400")
+        for hosts in (b"", b"Host: localhost\r\nHost: localhost\r\n"):
+            found = answers(running.port, b"GET /health HTTP/1.1\r\n" + hosts + b"\r\n")
+            assert found.startswith(b"HTTP/1.1 400")
+
+
+def test_offers_of_another_protocol(sqlite_url):
+    """Java's clients make one with every request, which may have a body."""
+    sx.Study.create(sqlite_url, "mix", star())
+    head = (
+        b"POST /v1/studies/mix/pulls HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\n"
+        b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 8\r\n\r\n"
+    )
+    with Thread(sqlite_url) as running:
+        found = answers(running.port, head + b'{"n": 2}', head, b'{"n": 3}')
+        assert found.count(b"HTTP/1.1 200 OK") == 2
+        assert found.count(b'"id"') == 5
+        found = answers(running.port, b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert found.startswith(b"HTTP/1.1 400")

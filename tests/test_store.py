@@ -17,7 +17,8 @@ import sqlalchemy as sa
 import simplexplore as sx
 import workers
 from permissions import open_folder, ordinary_user
-from simplexplore.study import migrations, replica
+from service_client import until
+from simplexplore.study import migrations, queries, replica
 from simplexplore.study.state import State
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
@@ -513,6 +514,31 @@ def test_long_decisions_keep_no_other_study_waiting(sqlite_url, monkeypatch, pau
     assert study.tell(pulls[0], 1.0).outcome == "told"
     assert study.verify()
     assert Study.open(sqlite_url, "large").verify()
+
+
+def test_a_study_that_was_slow_once_is_quick_again(sqlite_url, monkeypatch, paused):
+    """Functions are slow until they are compiled: that is no reason to take a detour for ever."""
+    study = large(sqlite_url)
+    monkeypatch.setattr(replica, "_MANY_ARMS", 100)
+    monkeypatch.setattr(replica, "_LONG", 0.1)
+    paused.append(lambda: time.sleep(0.3))
+    study.ask()
+    assert study._replica._is_long(events=1)
+    until(lambda: study.ask() and not study._replica._is_long(events=1))
+
+
+@pytest.mark.parametrize("column", ["key", "pull"])
+def test_what_is_recorded_is_found_without_reading_the_journal(sqlite_url, column):
+    """SQLite guesses which index is best, and guessed that the whole study is."""
+    store = Store(sqlite_url)
+    wanted = {"study": 1, "items": ["x", "y"]}
+    query = {"key": queries.BY_KEY, "pull": queries.BY_PULL}[column][True]
+    explained = sa.text(f"EXPLAIN QUERY PLAN {query.text}").bindparams(
+        sa.bindparam("items", expanding=True)
+    )
+    with store.reading() as connection:
+        plan = [row.detail for row in connection.execute(explained, wanted)]
+    assert plan[0] == f"SEARCH events USING INDEX events_by_{column} (study=? AND {column}=?)"
 
 
 def test_who_is_overtaken_decides_anew(sqlite_url, paused):

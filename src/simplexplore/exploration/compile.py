@@ -118,6 +118,7 @@ class Program:
         self._used = {"allocate", "enough", "recommend"} | (called & {"balance", "project"})
         self._used |= {"reached"} if by_edge else set()
         self._behind: dict[str, threading.Thread] = {}
+        self._ready: set[str] = set()
 
     @property
     def code(self) -> str:
@@ -150,7 +151,9 @@ class Program:
 
     def is_ready(self, entry: str) -> bool:
         """Whether nothing has to be compiled for a loop."""
-        return all(unit.is_ready for unit in self.units(entry))
+        if entry not in self._ready and all(unit.is_ready for unit in self.units(entry)):
+            self._ready.add(entry)
+        return entry in self._ready
 
     def compile(self, entry: str) -> None:
         """Read what a loop needs from disk, and compile what is not there."""

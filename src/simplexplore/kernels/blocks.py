@@ -26,6 +26,7 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "Words": ("uint64", 1),
     "Streams": ("uint64", 3),
 }
+_EXPECTED = {name: (np.dtype(kind), dimensions) for name, (kind, dimensions) in ARRAYS.items()}
 
 
 @cache
@@ -70,8 +71,8 @@ class Block:
         self, annotation: str, value: Any, address: Callable[[str, Any], int]
     ) -> Iterable[int]:
         if annotation in ARRAYS:
-            expected = (*ARRAYS[annotation], True)
-            if (value.dtype.name, value.ndim, value.flags.c_contiguous) != expected:
+            kind, dimensions = _EXPECTED[annotation]
+            if value.dtype != kind or value.ndim != dimensions or not value.flags.c_contiguous:
                 raise TypeError(f"{value.dtype} {value.shape} is no {annotation}")
             return (value.__array_interface__["data"][0], *value.shape)
         if annotation == "float":

@@ -34,13 +34,15 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 class CheckedRoute(APIRoute):
     """A path whose body is read only after the token was found to allow what it does."""
 
+    roles: list[str]
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        roles = list(_roles_in(self.dependant))
+        self.roles = list(_roles_in(self.dependant))
 
         async def checked(request: Request) -> Response:
-            for role in roles:
-                await _admit(request, role)
+            for role in self.roles:
+                await admit(request, role)
             return await handle(request)
 
         return checked
@@ -69,7 +71,8 @@ def _roles_in(dependant: Dependant) -> Iterator[str]:
         yield from _roles_in(inner)
 
 
-async def _admit(request: Request, role: str) -> None:
+async def admit(request: Request, role: str) -> None:
+    """Let only those pass who may do what a role may do."""
     try:
         token = await identify(request)
         request.scope["token"] = token

@@ -14,7 +14,8 @@ from fastapi.openapi.utils import get_openapi
 from simplexplore import __version__
 from simplexplore.study.store import Store
 
-from . import api, models, monitoring, static_files
+from . import api, models, monitoring, static_files, studies
+from .direct_routes import DirectRoutes
 from .error_documents import add_error_handlers
 from .metrics import Metrics
 from .middleware import RequestMiddleware
@@ -55,11 +56,14 @@ def make_app(store: str | os.PathLike[str] | Store, *, webhooks_anywhere: bool =
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
+        # Metrics and logs are our own; looking for others' takes longer than counting.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.store_name = opened.name
     app.state.tokens = TokenCache(opened)
     app.state.metrics = Metrics()
-    app.add_middleware(RequestMiddleware, metrics=app.state.metrics)
+    app.add_middleware(DirectRoutes, routes=studies.DIRECT)
+    app.add_middleware(RequestMiddleware, metrics=app.state.metrics)  # the outermost one
     add_error_handlers(app)
     for part in (api, static_files, monitoring):
         app.include_router(part.router)

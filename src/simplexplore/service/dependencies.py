@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Query, Request
+from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 
 from simplexplore.errors import SettingError
@@ -35,7 +37,7 @@ async def _studies(request: Request) -> OpenStudies:
     return studies
 
 
-async def _name(name: str) -> str:
+async def study_name(name: str) -> str:
     """A study's name, out of a path that was left as it was sent."""
     try:
         return unquote(name, errors="strict")
@@ -43,19 +45,21 @@ async def _name(name: str) -> str:
         raise HTTPException(404, "the study's name in the path is not UTF-8.") from None
 
 
-async def _key(
-    text: Annotated[
-        str | None,
-        Header(
-            alias=KEY_HEADER,
-            min_length=1,
-            max_length=2000,
-            pattern=r"^[\x21-\x7e]+$",
-            description="Names the request: sent again under the same key, it happens once. "
-            "Percent-encoded if it is not plain text.",
-        ),
-    ] = None,
-) -> str | None:
+_KeyText = Annotated[
+    str | None,
+    Header(
+        alias=KEY_HEADER,
+        min_length=1,
+        max_length=2000,
+        pattern=r"^[\x21-\x7e]+$",
+        description="Names the request: sent again under the same key, it happens once. "
+        "Percent-encoded if it is not plain text.",
+    ),
+]
+check_key_text: Callable[[object], str | None] = TypeAdapter(_KeyText).validate_python
+
+
+async def request_key(text: _KeyText = None) -> str | None:
     """The key of a request, decoded."""
     try:
         key = None if text is None else unquote(text, errors="strict")
@@ -72,6 +76,6 @@ Admin = Annotated[Token, Depends(needs("admin"))]
 Threads = Annotated[WorkerThreads, Depends(_threads)]
 Processes = Annotated[ConnectedWork, Depends(_processes)]
 Studies = Annotated[OpenStudies, Depends(_studies)]
-Name = Annotated[str, Depends(_name)]
-Key = Annotated[str | None, Depends(_key)]
+Name = Annotated[str, Depends(study_name)]
+Key = Annotated[str | None, Depends(request_key)]
 After = Annotated[int, Query(ge=0, lt=2**62, description="Only what came after this event.")]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
 import sys
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
+from typing import TextIO
 from urllib.parse import unquote
 
 LOGGER = logging.getLogger("simplexplore.service")
 
 # A token's text, wherever and however somebody has put it by mistake.
 _SECRET = re.compile(r"(sx_[0-9a-f]{8}_)[\w-]+", re.IGNORECASE)
+
+
+_TO_JSON = json.JSONEncoder(default=str).encode
 
 
 class _Lines(logging.Formatter):
@@ -27,11 +33,14 @@ class _Lines(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
+        text = _TO_JSON(line)
+        if "%" not in text and "sx_" not in text.lower():
+            return text
         shown = {
             name: _redacted(value) if isinstance(value, str) else value
             for name, value in line.items()
         }
-        return _SECRET.sub(r"\1...", json.dumps(shown, default=str))
+        return _SECRET.sub(r"\1...", _TO_JSON(shown))
 
 
 def _redacted(text: str) -> str:
@@ -44,7 +53,12 @@ def _redacted(text: str) -> str:
 
 def log(event: str, level: int = logging.INFO, **fields: object) -> None:
     """Write a line."""
-    LOGGER.log(level, event, extra={"fields": fields})
+    if LOGGER.isEnabledFor(level):
+        # Who calls is not shown, so it is not looked for.
+        record = LOGGER.makeRecord(
+            LOGGER.name, level, "", 0, event, (), None, extra={"fields": fields}
+        )
+        LOGGER.handle(record)
 
 
 def log_failure(error: Exception, request: str) -> None:
@@ -52,9 +66,39 @@ def log_failure(error: Exception, request: str) -> None:
     LOGGER.error("failed", exc_info=error, extra={"fields": {"id": request}})
 
 
+class _Together(logging.StreamHandler[TextIO]):
+    """Writes what comes in one turn of the event loop at once.
+
+    A line of its own for each request would take as long as deciding it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.append(self.format(record) + self.terminator)
+            if len(self._lines) == 1:
+                asyncio.get_running_loop().call_soon(self.flush)
+        except RuntimeError:  # in another thread
+            self.flush()
+        except Exception:
+            self.handleError(record)
+
+    def flush(self) -> None:
+        # Where nobody reads them any more, they are lost.
+        with self.lock or nullcontext(), suppress(OSError, ValueError):
+            lines, self._lines = self._lines, []
+            self.stream.write("".join(lines))
+            self.stream.flush()
+
+
 def log_to_stderr() -> None:
     """Send our lines and the web server's to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    # Of these nothing is shown, so it is not looked for.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    handler = _Together(sys.stderr)
     handler.setFormatter(_Lines())
     for name, level in (("simplexplore.service", logging.INFO), ("uvicorn", logging.WARNING)):
         logger = logging.getLogger(name)

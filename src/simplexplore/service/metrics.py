@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -32,10 +33,11 @@ class Metrics:
     def __init__(self) -> None:
         to: dict[str, Any] = {"namespace": "simplexplore", "registry": CollectorRegistry()}
         self._registry = to["registry"]
-        self.watchers = 0
+        self.watchers = self.in_progress = 0
         Gauge("info", "The program's version.", ["version"], **to).labels(__version__).set(1)
         Gauge("start_time_seconds", "When this process started.", **to).set_to_current_time()
-        self.in_progress = Gauge("requests_in_progress", "Requests under way.", **to)
+        under_way = Gauge("requests_in_progress", "Requests under way.", **to)
+        under_way.set_function(lambda: self.in_progress)
         Gauge("watchers", "Open event streams.", **to).set_function(lambda: self.watchers)
         self._requests = Counter(
             "requests", "Requests answered.", ["method", "route", "status"], **to
@@ -50,8 +52,13 @@ class Metrics:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Add a request that was answered."""
-        self._requests.labels(method if method in _METHODS else "other", route, status).inc()
-        self._seconds.labels(route).observe(seconds)
+        requests, times = self._counters(method if method in _METHODS else "other", route, status)
+        requests.inc()
+        times.observe(seconds)
+
+    @cache  # noqa: B019 - looking them up takes longer than counting
+    def _counters(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(method, route, status), self._seconds.labels(route)
 
     def text(self, totals: Totals, studies: Sequence[Mapping[str, Any]]) -> bytes:
         """Everything counted, studies by state, and how far some are (as `Study.list` says it)."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
+import random
 import time
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,13 +22,13 @@ BODY_TIMEOUT = 20.0
 
 # Nothing of another origin is loaded, and no script or style that stands in a page.
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
+    b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; "
+    b"img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'",
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
 }
 
 
@@ -45,7 +44,7 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        scope["request_id"] = secrets.token_hex(8)
+        scope["request_id"] = f"{random.getrandbits(64):016x}"
         # Paths are matched as they were sent and names decoded afterwards, so that a study's
         # name may contain a slash without meaning another path.
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
@@ -56,14 +55,17 @@ class RequestMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
-                headers["X-Request-ID"] = scope["request_id"]
+                message["headers"] = [
+                    *{
+                        b"cache-control": b"no-store",
+                        **dict(message["headers"]),
+                        **_HEADERS,
+                        b"x-request-id": scope["request_id"].encode(),
+                    }.items()
+                ]
             await send(message)
 
-        self._metrics.in_progress.inc()
+        self._metrics.in_progress += 1
         try:
             refusal = _refusal(scope)
             if refusal is not None:
@@ -76,7 +78,7 @@ class RequestMiddleware:
                 raise
             await error_response(internal_error(scope["request_id"]))(scope, receive, sending)
         finally:
-            self._metrics.in_progress.dec()
+            self._metrics.in_progress -= 1
             self._note(scope, status, time.perf_counter() - started)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
@@ -126,7 +128,8 @@ class _Body:
         if self._until is None:  # the time until it is wanted is not the client's
             self._until = time.monotonic() + BODY_TIMEOUT
         try:
-            message = await asyncio.wait_for(self._receive(), self._until - time.monotonic())
+            async with asyncio.timeout(self._until - time.monotonic()):
+                message = await self._receive()
         except TimeoutError:
             raise HTTPException(
                 408, f"the body did not arrive within {BODY_TIMEOUT:g} s.", {"Connection": "close"}

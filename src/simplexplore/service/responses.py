@@ -9,6 +9,8 @@ from starlette.responses import Response
 
 from simplexplore.report.json_text import to_json
 
+_to_json = json.JSONEncoder(allow_nan=False).encode
+
 
 class JsonResponse(Response):
     """JSON in which an infinite number is 1e999, as on the command line."""
@@ -17,6 +19,6 @@ class JsonResponse(Response):
 
     def render(self, content: Any) -> bytes:
         try:
-            return json.dumps(content, allow_nan=False).encode()
+            return _to_json(content).encode()
         except ValueError:
             return to_json(content).encode()

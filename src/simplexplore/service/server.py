@@ -10,9 +10,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import httptools
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from simplexplore.errors import SettingError
 from simplexplore.study.store import Store
@@ -25,6 +26,10 @@ from .tokens import TokenCache
 # Seconds for the head of a request to arrive, and for an idle connection to be kept.
 _HEAD_TIMEOUT = 20.0
 _IDLE = 60
+
+# Bytes of a request's head, and requests that a client sends ahead of answers.
+_LONGEST_HEAD = 2**16
+_MOST_AHEAD = 100
 
 # Seconds after which a thread that computes lets another one run. Python's own 5 ms are long
 # against a request: answers that are ready would wait for them several times.
@@ -114,22 +119,66 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-class _Protocol(H11Protocol):
-    """Hangs up on those who do not finish the head of a request in time."""
+class _Protocol(HttpToolsProtocol):
+    """Hangs up on those whose request does not come to its end, in time or in few bytes."""
 
     _alarm: asyncio.TimerHandle | None = None
+    _taken = 0  # bytes of a head, or of what may follow a body, that has not ended
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        self._taken += len(data)
+        try:
+            self._feed(data)
+            if self._taken > _LONGEST_HEAD:
+                raise httptools.HttpParserError("too long")
+        except httptools.HttpParserError:
+            message = "Invalid HTTP request received."
+            self.logger.warning(message)
+            self.send_400_response(message)
         self._watch()
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as stop:
+            # Java's clients offer HTTP/2 with every request. It is read again without the offer.
+            headers = [one for one in self.headers if one[0] != b"upgrade"]
+            if len(headers) == len(self.headers):
+                raise httptools.HttpParserError("CONNECT is for proxies") from None
+            method, version = self.parser.get_method(), self.parser.get_http_version()
+            lines = [b"%b %b HTTP/%b" % (method, self.url, version.encode())]
+            lines += [b"%b: %b" % one for one in headers]
+            self.parser = httptools.HttpRequestParser(self)
+            self._feed(b"\r\n".join([*lines, b"", data[stop.args[0] :]]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_watching()
         super().connection_lost(exc)
+
+    def on_headers_complete(self) -> None:
+        self._taken = 0
+        if self.parser.should_upgrade():
+            return
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts != 1 and (hosts or self.parser.get_http_version() == "1.1"):
+            raise ValueError("one host is named")  # of this the parser makes an error of its own
+        if len(self.pipeline) >= _MOST_AHEAD:
+            raise ValueError("too many requests are sent ahead of answers")
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._taken = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._taken = 0
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
 
     def _watch(self) -> None:
         if self._is_busy():

@@ -32,9 +32,12 @@ from .transaction import Transaction, snapshot_code
 
 Result = TypeVar("Result")
 
-# Decisions with so many arms or events, or of studies of which one took so many seconds, are not
-# taken while others wait.
+# Decisions with so many arms or events, or of studies of which one took so many seconds lately, are
+# not taken while others wait.
 _MANY_ARMS, _MANY_EVENTS, _LONG = 16, 256, 0.02
+
+# How much of a long time is remembered at the next decision: functions are slow until compiled.
+_MEMORY = 0.9
 
 # Seconds in which a study that several processes write to decides inside its transactions.
 _CROWDED = 60.0
@@ -64,8 +67,9 @@ class Replica:
         """Begin anew: another thread may have been at work on the state."""
         self._mutex = threading.RLock()
         self._state: State | None = None
-        self._transaction: Transaction | None = None  # of the thread that holds the mutex
-        self._longest = 0.0  # seconds that a decision took in a transaction
+        self._transaction: Transaction | None = None
+        self._decider: int | None = None  # the thread whose transaction it is
+        self._longest = 0.0  # seconds that a decision took lately
         self._crowded_until = 0.0
 
     # ------------------------------------------------------------------ reading
@@ -181,9 +185,9 @@ class Replica:
         A lost connection is tried again for a while, unless it was lost during the commit and
         the decision is not idempotent: then nobody knows whether it was recorded.
         """
-        with FORKS, self._mutex:
-            if self._transaction is not None:
-                return work(self._transaction)
+        if self._decider == threading.get_ident():
+            assert self._transaction is not None
+            return work(self._transaction)
         retries = Retries()
         while True:
             attempt = _Attempt()
@@ -219,20 +223,22 @@ class Replica:
             state = self._caught_up(connection, head, found)
             transaction = Transaction(self.store, self._journal, connection, state, self._beginning)
             kept.append(transaction)
-            result = self._decided(work, transaction)
-            self._longest = max(self._longest, time.perf_counter() - began)
+            result = self._decided(work, transaction, began)
             transaction.write(connection)
             self._state = transaction.state
             attempt.is_committing = True
         return result
 
-    def _decided(self, work: Callable[[Transaction], Result], transaction: Transaction) -> Result:
-        self._transaction = transaction
+    def _decided(
+        self, work: Callable[[Transaction], Result], transaction: Transaction, began: float
+    ) -> Result:
+        self._transaction, self._decider = transaction, threading.get_ident()
         try:
             result = work(transaction)
         finally:
-            self._transaction = None
+            self._transaction = self._decider = None
         transaction.conclude()
+        self._longest = max(_MEMORY * self._longest, time.perf_counter() - began)
         return result
 
     def _is_long(self, events: int) -> bool:
@@ -249,7 +255,7 @@ class Replica:
         with self._forgetting() as kept:
             transaction = Transaction(self.store, self._journal, None, state, self._beginning)
             kept.append(transaction)
-            result = self._decided(work, transaction)
+            result = self._decided(work, transaction, time.perf_counter())
             if transaction.is_dirty:
                 with self.store.writing() as connection:
                     head, _ = self._journal.lock(connection, seen[0])
