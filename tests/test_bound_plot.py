@@ -15,6 +15,7 @@ from simplexplore.report.ternary import CORNERS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PANELS = ["policy", "end-of-time", "anytime", "constraints", "edges"]
+MEASURED_PANELS = ["policy", "answer", "samples", "limits", "deciding", "trade-off"]
 
 
 def example(name):
@@ -65,6 +66,21 @@ PROBLEMS = {
         [sx.Constraint("a limit whose name is rather long and does not fit", [0, 0, 4], upper=1.5)],
         means=[1.0, 0.99951, 0.9],
     ),
+    "measured": lambda: sx.Problem(
+        ["a treatment whose name is rather long and explains itself", "short"],
+        means=[0.6, 0.2],
+        rewards=sx.Bounded(0, 1),
+        measured=[
+            sx.Measured(
+                "side effects of all kinds as reported by those who were asked about them",
+                0.5,
+                low=0,
+                high=1,
+                means=[1, 0],
+                tolerance=0.2,
+            )
+        ],
+    ),
     "tied": lambda: sx.Problem(["a", "b", "c"], {"cap": "a + b <= 0.5"}, means=[1, 1, 0.2]),
     "all tied": lambda: sx.Problem(3, means=[1, 1, 1]),
     "corner": lambda: sx.Problem(["the first", "b", "c"], {"x": "b <= 0.5"}, means=[2, 1, 0]),
@@ -98,7 +114,9 @@ def test_panels(name):
     labels = [axes.get_label() for axes in picture(name).axes]
     extra = ["simplex", "cone"] if problem.size == 3 else []
     extra += ["exploration", "limits"] if problem.exploration else []
-    assert sorted(labels) == sorted(PANELS + extra)
+    expected = MEASURED_PANELS if problem.measured else PANELS + extra
+    expected = [x for x in expected if problem.epsilon or x != "trade-off"]
+    assert sorted(labels) == sorted(expected)
 
 
 def test_bars_are_the_numbers():

@@ -80,6 +80,7 @@ from .problem.families import (
 from .problem.families import (
     Poisson as Poisson,
 )
+from .problem.measured import Measured as Measured
 from .problem.problem import Problem as Problem
 from .report.bound_plot import plot_bound as plot_bound
 from .report.comparison_plot import plot_comparison as plot_comparison

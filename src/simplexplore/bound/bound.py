@@ -8,6 +8,7 @@ unconstrained problem beside it, and the paper's corollaries in their corrected 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -27,6 +28,8 @@ from .budget import fixed_budget
 from .corollaries import corollaries
 from .epsilon import best_answer, bracketed_answer
 from .information import EPS, binary_kl
+from .measured import as_if_known, measured_bound
+from .measured_result import MeasuredBound
 from .result import Bound, RelaxedBound, ScenarioBound, Unconstrained, Unsampled
 from .unknown_sigma import information_about, time_with
 
@@ -54,6 +57,7 @@ def lower_bound(
     delta: float | None = None,
     epsilon: float | None = None,
     budget: int | None = None,
+    measured_means: Mapping[str, npt.ArrayLike] | None = None,
 ) -> Bound:
     """Optimal policy, characteristic time and the least number of samples.
 
@@ -70,6 +74,9 @@ def lower_bound(
     budget : int, optional
         A fixed number of samples, to say how sure they can make one; default: the problem's
         `stop_when`.
+    measured_means : mapping, optional
+        From names of measured limits to the mean measurement of each arm; default: their own
+        guesses. With measured limits a `MeasuredBound` comes back.
 
     Examples
     --------
@@ -94,6 +101,8 @@ def lower_bound(
         problem = problem.replace(stop_when={"budget": budget})
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
+            if problem.measured:
+                return _measured(problem, mu, delta, problem.measured_means(measured_means))
             if isinstance(problem.rewards, Gaussian) and not problem.rewards.knows_sigma:
                 return _unknown_sigma(problem, problem.rewards, mu, delta)
             return _bound(problem, mu, delta)
@@ -103,6 +112,22 @@ def lower_bound(
             "too large, too small or too far apart; choose units in which means and noise are "
             "near 1."
         ) from error
+
+
+def _measured(problem: Problem, mu: Array, delta: float, means: Array) -> MeasuredBound:
+    """The bound with measured limits, beside the one that holds if they were known."""
+    known = as_if_known(problem.replace(delta=delta), means)
+    bound = measured_bound(problem, _bound(known, mu, delta), means)
+    if not problem.has_costs:
+        return bound
+    free = Polytope(problem.replace(measured=()))
+    scenarios = {
+        name: _in_samples(
+            found, AllocationSet.of(bound._polytope if name == "anytime" else free, name).as_rows()
+        )
+        for name, found in bound.scenarios.items()
+    }
+    return replace(bound, scenarios=scenarios)
 
 
 def _unknown_sigma(problem: Problem, rewards: Gaussian, mu: Array, delta: float) -> Bound:

@@ -256,7 +256,7 @@ class Bound(Tabular):
         >>> bound.time_of([1, 1]), round(bound.time_of([1, 3]), 2)
         (8.0, 10.67)
         """
-        w = _shares(allocation, self.problem.size)
+        w = shares(allocation, self.problem.size)
         if self.problem.has_costs:
             w = self.problem.costs * w / (self.problem.costs @ w)
         own = self._own
@@ -378,7 +378,8 @@ def _relaxed_dict(scenario: ScenarioBound) -> dict[str, object]:
     }
 
 
-def _shares(allocation: npt.ArrayLike, size: int) -> Array:
+def shares(allocation: npt.ArrayLike, size: int) -> Array:
+    """Shares of samples out of positive numbers, one per arm."""
     try:
         w = np.asarray(allocation, dtype=float).reshape(size)
     except (TypeError, ValueError):

@@ -26,6 +26,7 @@ from simplexplore.kernels import (
     episode,
     events,
     maximin,
+    measured_episode,
     projection,
     recommend_answer,
     recommend_vertex,
@@ -53,6 +54,7 @@ _SECONDS = {
     "balance": 2.5,
     "project": 2.0,
     "tilt": 2.0,
+    "advance": 7.0,
 }
 
 _FORM = {
@@ -179,15 +181,7 @@ class Program:
         if not lasts():
             return  # another process would compile for itself alone
         sampler, threshold, *rest = self._made_with
-        files = [str(sampler), threshold and str(threshold)]
-        with contextlib.suppress(OSError):
-            subprocess.run(
-                [sys.executable, "-m", __spec__.name, json.dumps([entry, *files, *rest])],
-                check=False,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+        _compile_apart([entry, str(sampler), threshold and str(threshold), *rest])
 
 
 @cache
@@ -195,6 +189,49 @@ def _unit(function: Callable[..., Any], form: str, closed_form: bool) -> Unit:
     from simplexplore.kernels.native import Unit
 
     return Unit(function, form, closed_form, code_of(own_text(function)))
+
+
+class MeasuredProgram:
+    """The same where limits are measured: one loop, and one step that it shares with live studies.
+
+    All samplers are in it.
+    """
+
+    _thread: threading.Thread | None = None
+
+    def unit(self, entry: str) -> Unit:
+        """The machine code of "simulate" or "advance"."""
+        if entry == "simulate":
+            return _unit(measured_episode.simulate_measured, "SimulateMeasured", True)
+        return _unit(measured_episode.advance, "AdvanceMeasured", True)
+
+    def address(self, slot: str, function: Callable[..., Any]) -> int:
+        """Where compiled code finds a function."""
+        return self.unit(slot).address
+
+    def compile(self, *entries: str) -> None:
+        """Read what is needed from disk, and compile what is not there."""
+        units = [self.unit(entry) for entry in entries]
+        with _announced([unit for unit in units if not unit.is_ready]):
+            for unit in units:
+                unit.address  # noqa: B018  (reads or compiles it)
+
+    def compile_behind(self) -> None:
+        """Have a step compiled by another process."""
+        if self._thread is None and lasts():
+            self._thread = threading.Thread(target=_compile_apart, args=([],), daemon=True)
+            self._thread.start()
+
+
+def _compile_apart(arguments: list[Any]) -> None:
+    with contextlib.suppress(OSError):
+        subprocess.run(
+            [sys.executable, "-m", __spec__.name, json.dumps(arguments)],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
 
 @contextlib.contextmanager
@@ -276,7 +313,11 @@ class Stopwatch:
 
 def main() -> None:
     """Compile in a process of its own what another one asked for."""
-    entry, sampler, threshold, *rest = json.loads(sys.argv[1])
+    arguments = json.loads(sys.argv[1])
+    if not arguments:
+        MeasuredProgram().compile("advance")
+        return
+    entry, sampler, threshold, *rest = arguments
     Program(Path(sampler), threshold and Path(threshold), *rest).compile(entry)
 
 

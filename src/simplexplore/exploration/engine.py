@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -84,6 +84,8 @@ class Engine:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         problem = plan.problem
+        if problem.measured:
+            raise SettingError("measured limits are explored by an engine of their own.")
         self.polytope = Polytope(problem.replace(scenario=plan.scenario))
         if self.polytope.dimension == 0:
             raise ProblemError(
@@ -268,8 +270,8 @@ class Engine:
         self.forget(words)
         return self.advance()
 
-    def observe(self, arm: int, reward: float) -> None:
-        """Take in a reward, in the user's coordinates."""
+    def observe(self, arm: int, reward: float, measured: Sequence[float] = ()) -> None:
+        """Take in a reward, in the user's coordinates; nothing is measured beside it."""
         table, run, _ = self._arrays
         unit = float(self.plan.problem.rewards.to_unit(reward))
         with self._stopwatch.running(), np.errstate(all="ignore"):
@@ -282,6 +284,16 @@ class Engine:
             reward = draw(self._setting, run, mean, noise)
             episode.observe(self._setting, table, run, arm, reward)
         return self.advance()
+
+    def played(
+        self, means: Array, noise: Array, words: npt.NDArray[np.uint64], max_steps: int
+    ) -> Iterator[bool]:
+        """A run as `simulate` makes it, pull by pull: whether it has stopped."""
+        unit = self.plan.problem.rewards.to_unit(means)
+        arm = self.begin(words)
+        while arm is not None and self.pulls < max_steps:
+            arm = self.play(arm, float(unit[arm]), float(noise[arm]))
+            yield arm is None
 
     def advance(self) -> int | None:
         """Recommend, then the next arm, or None when the evidence is enough."""
@@ -344,6 +356,16 @@ class Engine:
         return bool(self.run.integers[WARM])
 
     @property
+    def has_answer(self) -> bool:
+        """Whether there is a policy to recommend."""
+        return self.is_warm
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Never: whether known constraints can hold together is known beforehand."""
+        return False
+
+    @property
     def policy(self) -> Array:
         """The recommended policy."""
         return self.table.policy(int(self.run.integers[VERTEX]))
@@ -356,7 +378,13 @@ class Engine:
     # ------------------------------------------------------------------ live studies
 
     def fold(
-        self, kinds: Indices, arms: Indices, rewards: Array, *, until_stopped: bool = False
+        self,
+        kinds: Indices,
+        arms: Indices,
+        rewards: Array,
+        measured: Array | None = None,
+        *,
+        until_stopped: bool = False,
     ) -> int:
         """Take in events of a live study; see kernels/events.py.
 

@@ -71,7 +71,8 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     -------
     float or None
         Infinite if optimal policies tie, 0 if only one is feasible. None where there is no
-        estimate: with epsilon > 0, with an unknown sigma, or if floats or memory cannot hold it.
+        estimate: with epsilon > 0, measured limits or an unknown sigma, or if floats or memory
+        cannot hold it.
         With costs, times `cost_per_sample` of the scenario it is the mean cost. Bounded rewards
         are taken to be at the two ends of their range.
 
@@ -83,7 +84,7 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     (14, 40)
     """
     scenario = scenario or bound.problem.scenario
-    if bound.problem.epsilon:
+    if bound.problem.epsilon or bound.problem.measured:
         return None
     if not bound.problem.rewards.knows_sigma:
         return None

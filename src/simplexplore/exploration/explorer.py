@@ -16,7 +16,8 @@ from simplexplore.problem.spelling import count
 from simplexplore.problem.stop_when import StopWhen
 from simplexplore.tabular import Row, Tabular
 
-from .engine import Engine
+from .engines import engine_of
+from .measured_status import MeasuredStatus, measured_status
 from .moment import moment_of
 from .plan import prepare
 from .seeding import streams
@@ -85,7 +86,7 @@ class Explorer(Tabular):
             tracking=tracking,
         )
         self.problem = problem = plan.problem
-        self._engine = Engine(plan)
+        self._engine = engine_of(plan)
         self._arm: int | None = self._engine.begin(streams(int(seed), range(1))[0])
         self._number = {arm: a for a, arm in enumerate(problem.arms)}
 
@@ -93,8 +94,8 @@ class Explorer(Tabular):
         """The arm to play next; None once stopped."""
         return None if self._arm is None else self.problem.arms[self._arm]
 
-    def tell(self, arm: str, reward: float) -> None:
-        """Report a reward of an arm."""
+    def tell(self, arm: str, reward: float, measured: Mapping[str, float] | None = None) -> None:
+        """Report a reward of an arm and, where limits are measured, its measurements by name."""
         if self.stopped:
             raise SettingError(
                 "the exploration has stopped: its answer is in 'policy', and more rewards would "
@@ -111,7 +112,8 @@ class Explorer(Tabular):
                 f"no feasible policy uses arm {arm!r}, so its rewards say nothing; drop them."
             )
         self.problem.rewards.check_reward(reward)
-        self._engine.observe(number, float(reward))
+        values = self.problem.check_measurements(measured)
+        self._engine.observe(number, float(reward), values)
         self._arm = self._engine.advance()
 
     def __repr__(self) -> str:
@@ -151,7 +153,7 @@ class Explorer(Tabular):
     @property
     def counts(self) -> Array:
         """Rewards told per arm."""
-        return self._engine.run.n.copy()
+        return np.array(self._engine.run.n)
 
     @property
     def cost(self) -> float:
@@ -173,22 +175,35 @@ class Explorer(Tabular):
     def regret_bound(self) -> float | None:
         """With probability 1 - delta, always: no policy is better than `policy` by more.
 
-        None where there is no `confidence` either.
+        None where there is no `confidence` either, and where limits are measured: epsilon says
+        there what may be lost.
         """
         moment = moment_of(self._engine)
-        return None if moment is None else moment.regret_bound
+        return None if moment is None or self.problem.measured else moment.regret_bound
 
     @property
     def p_values(self) -> Array | None:
         """For each edge of `policy`, that moving along it would pay, however often one looks."""
-        if not (self._engine.has_moments and self._engine.is_warm):
+        engine = self._engine
+        if self.problem.measured or not (engine.has_moments and engine.is_warm):
             return None
-        return np.asarray(np.exp(-self._engine.evidence()[0]))
+        return np.asarray(np.exp(-engine.evidence()[0]))
 
     @property
     def policy(self) -> Array | None:
         """The best policy at the empirical means; None until every arm has a reward.
 
-        With epsilon > 0 it is the answer that the run is committed to.
+        With epsilon > 0 it is the answer that the run is committed to. Where limits are measured
+        it is None, too, while no policy seems to keep them.
         """
-        return self._engine.policy.copy() if self._engine.is_warm else None
+        return self._engine.policy.copy() if self._engine.has_answer else None
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether the exploration has stopped because no policy keeps the measured limits."""
+        return self.stopped and self._engine.is_infeasible
+
+    @property
+    def measured(self) -> tuple[MeasuredStatus, ...]:
+        """What is known of each measured limit, however often one looks; empty without any."""
+        return measured_status(self._engine)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .engine import Engine
+from .engines import ExplorationEngine
 from .regret import Regret
 
 
@@ -35,9 +35,9 @@ class Moment:
         return self.regret.bound
 
 
-def moment_of(engine: Engine) -> Moment | None:
+def moment_of(engine: ExplorationEngine) -> Moment | None:
     """The moment, or None before every arm has a reward or with a rule that has no e-values."""
-    if not (engine.has_moments and engine.is_warm):
+    if not (engine.has_moments and (engine.has_answer or engine.is_infeasible)):
         return None
     p = engine.plan.delta_of_rule * math.exp(-engine.surplus())
     confidence = 1.0 - p if p < 1.0 - 1e-12 else 0.0  # the rest is rounding

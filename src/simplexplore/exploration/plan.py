@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
-from simplexplore.errors import SettingError
+from simplexplore.errors import InfeasibleError, SettingError
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.problem.spelling import listed
@@ -32,6 +32,7 @@ class Plan:
     tracking: str | None = None
     allocation: tuple[float, ...] | None = None  # for samplers that must be given one
     bound: Bound | None = field(default=None, compare=False, repr=False)  # where means are known
+    means: tuple[float, ...] | None = None  # true ones, of simulations with measured limits
 
     def __post_init__(self) -> None:
         _check_supported(self.problem, self.sampler, self.threshold)
@@ -39,6 +40,8 @@ class Plan:
             raise SettingError(
                 f"there is no tracking {self.tracking!r}. Known: {', '.join(TRACKINGS)}."
             )
+        if self.problem.measured and self.tracking is not None:
+            raise SettingError("tracking cannot be chosen where limits are measured; leave it out.")
         if self.sampler.needs_truth and self.allocation is None:
             raise SettingError(
                 f"the {self.sampler.name} sampler must be given the optimal allocation: it "
@@ -119,6 +122,21 @@ def prepare_simulation(
     chosen, rule = find_sampler(sampler), find_threshold(threshold)
     problem = _changed(problem, epsilon=epsilon, stop_when=stop_when, scenario=scenario)
     _check_supported(problem, chosen, rule)  # before the bound, which takes longer
+    if problem.measured:
+        problem = problem if delta is None else problem.replace(delta=delta)
+        least = known or bound_if_feasible(problem, means, problem.delta)
+        given = problem.means if means is None else problem.check_means(means)
+        assert given is not None  # or there was no bound
+        return Plan(
+            problem=problem,
+            sampler=chosen,
+            threshold=rule,
+            delta=problem.delta,
+            scenario=problem.scenario,
+            tracking=tracking,
+            bound=least,
+            means=tuple(given.tolist()),
+        )
     bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
     if bound.ties and not (problem.epsilon or problem.stop_when or may_tie):
         raise SettingError(_tied(bound))
@@ -134,6 +152,16 @@ def prepare_simulation(
     )
 
 
+def bound_if_feasible(problem: Problem, means: npt.ArrayLike | None, delta: float) -> Bound | None:
+    """The bound of an instance; None if no policy keeps its measured limits."""
+    try:
+        return lower_bound(problem, means, delta)
+    except InfeasibleError:
+        if not problem.measured:
+            raise
+        return None
+
+
 def _changed(problem: Problem, **changes: object) -> Problem:
     return check_problem(problem).replace(
         **{key: value for key, value in changes.items() if value is not None}
@@ -145,7 +173,10 @@ _LEARNING_SAMPLERS = ("top-two", "ctns", "ptns", "uniform", "oracle")
 
 
 def _check_supported(problem: Problem, sampler: Sampler, threshold: Threshold) -> None:
-    """Refuse what cannot be run with an unknown sigma."""
+    """Refuse what cannot be run with measured rows, or with an unknown sigma."""
+    if problem.measured:
+        _check_measured(problem, sampler, threshold)
+        return
     rewards = problem.rewards
     if rewards.knows_sigma:
         return
@@ -168,6 +199,41 @@ def _check_supported(problem: Problem, sampler: Sampler, threshold: Threshold) -
         raise SettingError(
             f"the threshold {threshold.name!r} is for a known sigma; with an unknown one 'tilt' is "
             "proven."
+        )
+
+
+# Those that have a form for measured limits.
+_MEASURING_SAMPLERS = ("top-two", "ctns", "uniform")
+
+
+def _check_measured(problem: Problem, sampler: Sampler, threshold: Threshold) -> None:
+    """Refuse what cannot be explored where limits are measured."""
+    if not (sampler.is_ours and sampler.name in _MEASURING_SAMPLERS):
+        raise SettingError(
+            f"the {sampler.name} sampler knows nothing of measured limits; there are "
+            f"{listed(_MEASURING_SAMPLERS)}."
+        )
+    if threshold.name != "tilt" or threshold.file is not None:
+        raise SettingError(
+            f"the threshold {threshold.name!r} knows nothing of measured limits; 'tilt' does."
+        )
+    if problem.scenario != "end-of-time":
+        raise SettingError(
+            f"the scenario {problem.scenario!r} does not go with measured limits: nobody can keep "
+            "samples within limits that are still to be learned. In the scenario 'end-of-time' "
+            "the answer keeps them."
+        )
+    if not problem.epsilon:
+        raise SettingError(
+            "measured limits need epsilon > 0: where one binds, no number of samples tells the "
+            "best policy from others that earn a little less."
+        )
+    unknown = [row.name for row in problem.measured if not row.noise.knows_sigma]
+    if unknown or not problem.rewards.knows_sigma:
+        raise SettingError(
+            f"exploring with measured limits needs to know sigma, of "
+            f"{listed(unknown or ['rewards'])}, too: give the largest one that is possible, "
+            "or low and high for outcomes that lie between them."
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import records, slots
+from . import measured_records, records, slots
 
 # Arrays by annotation: type of the numbers, dimensions.
 ARRAYS: dict[str, tuple[str, int]] = {
@@ -32,7 +32,8 @@ _EXPECTED = {name: (np.dtype(kind), dimensions) for name, (kind, dimensions) in 
 @cache
 def fields(label: str) -> dict[str, tuple[str, int]]:
     """Annotation and first word of each field of a record; under "" where the block ends."""
-    home = getattr(records, label, None) or getattr(slots, label)
+    rooms = (records, measured_records, slots)
+    home = next(getattr(room, label) for room in rooms if hasattr(room, label))
     places, word = {}, 0
     for name, given in inspect.get_annotations(home).items():
         annotation = str(getattr(given, "__forward_arg__", given))

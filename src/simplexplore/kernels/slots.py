@@ -17,8 +17,10 @@ Enough = Callable[..., int]
 Recommend = Callable[..., int]
 Balance = Callable[..., float]
 Project = Callable[..., bool]
+AdvanceMeasured = Callable[..., int]
 
 _STATE = ("Setting", "Table", "Run", "Memory")
+_MEASURED = ("MeasuredSetting", "MeasuredRun", "MeasuredWork")
 
 # What they take and, last, return; the loops themselves, too.
 FORMS: dict[str, tuple[str, ...]] = {
@@ -35,6 +37,8 @@ FORMS: dict[str, tuple[str, ...]] = {
     "Evidence": (*_STATE, "int", "float", "float", "float", "float"),
     "Surplus": (*_STATE, "float", "float"),
     "Gain": (*_STATE, "int", "float", "float"),
+    "SimulateMeasured": (*_MEASURED, "MeasuredJob", "int"),
+    "AdvanceMeasured": (*_MEASURED, "bool", "int"),
 }
 
 

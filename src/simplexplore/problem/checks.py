@@ -127,7 +127,7 @@ def check_constraints(
         rows = []
         for i, entry in enumerate(entries, 1):
             if isinstance(entry, Constraint):
-                _check_name(entry.name, f"{noun} {i}")
+                check_name(entry.name, f"{noun} {i}")
                 rows.append(entry)
             else:
                 rows += check_texts({f"c{i}": entry}, operands)
@@ -172,7 +172,7 @@ def check_texts(texts: Mapping[Any, Any], operands: Operands) -> list[Constraint
     rows = []
     for i, (name, text) in enumerate(texts.items(), 1):
         with about(str(name)):
-            _check_name(name, f"{noun} {i}")
+            check_name(name, f"{noun} {i}")
             if not isinstance(text, str):
                 raise ProblemError(
                     f"{noun} {name!r} must be a text such as "
@@ -181,7 +181,7 @@ def check_texts(texts: Mapping[Any, Any], operands: Operands) -> list[Constraint
                 )
             found = operands.parse(text, name)
             for row in found if found[0].name != name else ():
-                _check_name(row.name, f"one row of {noun} {name!r}")
+                check_name(row.name, f"one row of {noun} {name!r}")
             rows += found
     return rows
 
@@ -203,7 +203,7 @@ def check_matrix(
                 f"names must be a list with one name for each of the matrix's "
                 f"{count(size, 'row')}; got {reprlib.repr(names)}."
             )
-        labels = [_check_name(label, f"row {i} of matrix") for i, label in enumerate(labels, 1)]
+        labels = [check_name(label, f"row {i} of matrix") for i, label in enumerate(labels, 1)]
     with about("matrix"):
         rows = [
             check_vector(row, f"row {i} of matrix", "arm", arms) for i, row in enumerate(given, 1)
@@ -222,7 +222,8 @@ def check_matrix(
         ]
 
 
-def _check_name(name: object, what: str) -> str:
+def check_name(name: object, what: str) -> str:
+    """A name that stands on one line."""
     if not isinstance(name, str):
         raise ProblemError(f"the name of {what} must be text; got {reprlib.repr(name)}.")
     if not name.strip():
@@ -243,7 +244,7 @@ def _check_name(name: object, what: str) -> str:
 
 def _check_operand(name: object, what: str) -> str:
     """Check a name that constraints use."""
-    checked = _check_name(name, what)
+    checked = check_name(name, what)
     if "`" in checked:
         raise ProblemError(
             f"the name of {what}, {checked!r}, contains a backtick, which quotes names in "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .constraint import Constraint
 
 _SETTINGS = ("arms", "means", "delta", "epsilon", "stop_when", "scenario", "room")
-_TABLES = ("rewards", "groups", "constraints", "exploration", "costs")
+_TABLES = ("rewards", "groups", "constraints", "exploration", "costs", "measured")
 _BOUNDS = ("upper", "lower", "equal")
 _MATRIX_KEYS = ("matrix", *_BOUNDS, "names")
 
@@ -144,7 +144,8 @@ def arguments(file: Mapping[str, Any]) -> dict[str, Any]:
     for name in NOUNS:
         with about(name):
             rows[name] = _file_constraints(name, tables[name], arms, groups)
-    return settings | {"groups": groups, "rewards": rewards, "costs": tables["costs"]} | rows
+    rest = {"rewards": rewards, "costs": tables["costs"], "measured": tables["measured"]}
+    return settings | {"groups": groups} | rest | rows
 
 
 def _check_key(key: str) -> None:
@@ -175,6 +176,8 @@ def _belongs(key: str, value: object, table: str, file: Mapping[str, Any]) -> bo
         return False
     if table == "groups":
         return isinstance(value, list) and all(isinstance(x, str) for x in value)
+    if table == "measured":
+        return isinstance(value, dict)
     if table == "costs":
         return isinstance(file["arms"], list) and key in file["arms"]
     if table in NOUNS:
@@ -260,10 +263,15 @@ def toml_text(top: Mapping[str, object], tables: Mapping[str, Mapping[str, objec
 
 def _toml_lines(table: Mapping[str, object]) -> str:
     return "".join(
-        f"{_toml_entry(key if re.fullmatch('[A-Za-z0-9_-]+', key) else _toml_value(key), value)}\n"
+        f"{_toml_entry(toml_key(key), value)}\n"
         for key, value in table.items()
         if value is not None and value is not False  # what is not said
     )
+
+
+def toml_key(name: str) -> str:
+    """A name as TOML wants it: in quotes, if need be."""
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml_value(name)
 
 
 def _toml_entry(key: str, value: object) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import MeansError, Place, ProblemError
+from simplexplore.errors import MeansError, Place, ProblemError, RewardError
 from simplexplore.tabular import Row, Tabular, to_html
 
 from .checks import (
@@ -31,10 +31,11 @@ from .checks import (
 )
 from .constraint import Constraint, format_constraints
 from .families import Family, Gaussian
-from .file import arguments, parameter_names, parse_toml, read_text, toml_text, write_text
+from .file import arguments, parameter_names, parse_toml, read_text, toml_key, toml_text, write_text
 from .language import NOUNS
+from .measured import Measured, check_company, check_measured
 from .places import about, line_of
-from .spelling import count, guess
+from .spelling import count, guess, listed
 from .stop_when import StopWhen, check_stop_when
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ Constraints: TypeAlias = (
 # What binds the allocation of samples: nothing, the constraints, or limits of its own.
 SCENARIOS = ("end-of-time", "anytime")
 EXPLORATION = "exploration"
+
+MEASURED_LIMIT = "measured limit"
 
 # Floats hold arms / delta and its logarithm down to here, and nobody is this sure of anything.
 LEAST_DELTA = 1e-300
@@ -95,6 +98,10 @@ class Problem(Tabular):
         What one pull of each arm costs; 1 where none is given.
     room : float
         Pulls by which a limit on samples may be exceeded while arms are tried for the first time.
+    measured : sequence of Measured, or mapping, optional
+        Limits whose coefficients must be learned, one or two: every pull reports a number beside
+        its reward, and the mean of it over the mix is limited. A mapping goes from names to
+        `Measured` or to what a problem file's table would hold.
 
     Attributes
     ----------
@@ -130,6 +137,7 @@ class Problem(Tabular):
     exploration: tuple[Constraint, ...]
     room: float
     costs: Array
+    measured: tuple[Measured, ...]
     names: tuple[str, ...]
     matrix: Array
     lower: Array
@@ -149,6 +157,7 @@ class Problem(Tabular):
         exploration: Constraints = (),
         costs: Mapping[str, float] | npt.ArrayLike | None = None,
         room: float = 0.0,
+        measured: Sequence[Measured] | Mapping[str, Measured | Mapping[str, Any]] = (),
     ) -> None:
         with about("arms"):
             checked_arms = check_arms(arms)
@@ -195,6 +204,10 @@ class Problem(Tabular):
                     "epsilon and stop_when both say what is good enough; keep one of them: epsilon "
                     "takes fewer samples, stop_when has no limit on the number of policies."
                 )
+        with about("measured"):
+            taken = (row.name for row in (*rows, *limits))
+            put("measured", check_measured(measured, checked_arms, checked_groups, taken))
+        check_company(self.measured, self.rewards, self.stop_when)
 
     @property
     def size(self) -> int:
@@ -247,6 +260,7 @@ class Problem(Tabular):
             "exploration": self.exploration,
             "costs": tuple(self.costs.tolist()) if self.has_costs else None,
             "room": self.room,
+            "measured": self.measured,
         }
 
     def __eq__(self, other: object) -> bool:
@@ -266,6 +280,7 @@ class Problem(Tabular):
         return (
             f"<Problem: {count(self.size, 'arm')}, {count(len(self.names), 'constraint')}, "
             f"{f'{count(limits, NOUNS[EXPLORATION])}, ' if limits else ''}"
+            f"{f'{count(len(self.measured), MEASURED_LIMIT)}, ' if self.measured else ''}"
             f"{f'costs {self.costs.min():g} to {self.costs.max():g}, ' if self.has_costs else ''}"
             f"{self.rewards.name} rewards, {self.scenario}, delta {self.delta:g}"
             f"{f', epsilon {self.epsilon:g}' if self.epsilon else ''}"
@@ -273,12 +288,13 @@ class Problem(Tabular):
         )
 
     def rows(self) -> list[Row]:
-        """One row per arm: its guessed mean, its cost, its coefficient in each constraint."""
+        """One row per arm: its guessed means, its cost, its coefficient in each constraint."""
         return [
             {
                 "arm": arm,
                 "mean": None if self.means is None else float(self.means[a]),
                 **({"cost": float(self.costs[a])} if self.has_costs else {}),
+                **{row.name: row.means and row.means[a] for row in self.measured},
                 **{row.name: float(row.coefficients[a]) for row in self.constraints},
             }
             for a, arm in enumerate(self.arms)
@@ -287,15 +303,17 @@ class Problem(Tabular):
     def _repr_html_(self) -> str:
         texts = format_constraints(self.constraints, self.arms, self.groups)
         limits = format_constraints(self.exploration, self.arms, self.groups)
+        columns = ("arm", "mean", "cost", *(row.name for row in self.measured))
         return f"<p>{escape(repr(self))}</p>" + "".join(
             to_html(rows)
             for rows in (
-                [
-                    {key: row[key] for key in row if key in ("arm", "mean", "cost")}
-                    for row in self.rows()
-                ],
+                [{key: row[key] for key in row if key in columns} for row in self.rows()],
                 [{"constraint": name, "": str(text)} for name, text in texts.items()],
                 [{"limit on exploration": name, "": str(text)} for name, text in limits.items()],
+                [
+                    {"measured": row.name, "limit": row.limit, "tolerance": row.tolerance}
+                    for row in self.measured
+                ],
             )
             if rows
         )
@@ -334,6 +352,58 @@ class Problem(Tabular):
                     raise MeansError(f"the mean of arm {arm!r} is {mean}; it must be finite.")
             self.rewards.check_means(array, self.arms)
         return _frozen(array)
+
+    def measured_means(self, given: Mapping[str, npt.ArrayLike] | None = None) -> Array:
+        """Means of the measured rows, as given by name or else their own guesses.
+
+        Returns
+        -------
+        ndarray, shape (rows, K)
+            As the user gives them; `Measured.signed` makes limits from above of them.
+
+        Raises
+        ------
+        MeansError
+            If a row has none, or what is given does not fit.
+        """
+        given = {} if given is None else given
+        for name in given:
+            if name not in (row.name for row in self.measured):
+                raise MeansError(
+                    f"there is no measured row {reprlib.repr(name)}; "
+                    f"known: {listed(row.name for row in self.measured) or 'none'}."
+                )
+        rows = [row.means_in(given.get(row.name), self.arms) for row in self.measured]
+        return _frozen(np.reshape(rows, (-1, self.size)))
+
+    def check_measurements(self, given: Mapping[str, float] | None) -> tuple[float, ...]:
+        """Measurements of one pull in the order of the rows.
+
+        Raises
+        ------
+        RewardError
+            If one is missing, of no row, or cannot be.
+        """
+        names = tuple(row.name for row in self.measured)
+        if given is not None and not isinstance(given, Mapping):
+            raise RewardError(
+                f"measured must map names to numbers, such as {{{(names or ('toxicity',))[0]!r}: "
+                f"0.2}}; got {reprlib.repr(given)}."
+            )
+        given = given or {}
+        for name in given:
+            if name not in names:
+                raise RewardError(
+                    f"there is no measured row {reprlib.repr(name)}; known: "
+                    f"{listed(names) or 'none'}."
+                )
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise RewardError(
+                f"a pull is told with its measurements: {listed(missing)} is missing; give "
+                f"measured={{{missing[0]!r}: ...}}."
+            )
+        return tuple(row.check_value(given[row.name]) for row in self.measured)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Problem:
@@ -415,6 +485,7 @@ class Problem(Tabular):
                 for arm, cost in zip(self.arms, self.costs.tolist(), strict=True)
                 if cost != 1
             },
+            **{f"measured.{toml_key(row.name)}": row.to_dict() for row in self.measured},
         }
         return toml_text(top, tables)
 

@@ -21,7 +21,10 @@ def bound_to_dict(bound: Bound) -> dict[str, Any]:
     found: dict[str, Any] = bound.to_dict()
     for name, scenario in found["scenarios"].items():
         allowed = AllocationSet.of(bound._polytope, name)
-        most = math.inf if allowed.is_simplex else excess_bound(allowed, bound.problem.room)
+        # No number of pulls is known by which a measured limit may be exceeded.
+        learned = bound.problem.measured and name == "anytime"
+        free = allowed.is_simplex or learned
+        most = math.inf if free else excess_bound(allowed, bound.problem.room)
         scenario["excess_bound"] = most if most < math.inf else None
         expected = expected_samples(bound, name)
         expected = expected if expected is None or expected < math.inf else None

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.bound.information import binary_kl
+from simplexplore.bound.measured_result import MeasuredBound
 
 from . import ternary
 from .bound_text import (
@@ -25,6 +26,7 @@ from .bound_text import (
     title,
     uses,
 )
+from .measured_plot import measured_figure
 from .numbers import number, share
 from .page import (
     BLUE,
@@ -72,7 +74,8 @@ NAME_WIDTH, COLUMN_WIDTH, SIDE_WIDTH = 2.2, 1.55, 4.6
 def plot_bound(bound: Bound, path: str | os.PathLike[str]) -> None:
     """Draw a bound: the policy, its constraints, the hard comparisons, where samples go.
 
-    With three arms the simplex of policies is drawn too.
+    With three arms the simplex of policies is drawn too. With measured limits the picture shows
+    what epsilon and tolerances cost instead.
 
     Parameters
     ----------
@@ -95,6 +98,8 @@ def bound_figure(bound: Bound) -> Figure:
     Axes carry labels: ``policy``, ``end-of-time``, ``anytime``, ``constraints``, ``edges``,
     with limits on it ``exploration`` and ``limits``, and with three arms ``simplex`` and ``cone``.
     """
+    if isinstance(bound, MeasuredBound):
+        return measured_figure(bound)
     arms = bound.problem.arms
     shown = prominent_arms(bound, MAX_ARMS)
     constraints, limits = uses(bound, MAX_CONSTRAINTS), limits_used(bound, MAX_CONSTRAINTS)

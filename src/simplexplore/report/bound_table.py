@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simplexplore.bound.information import binary_kl
+from simplexplore.bound.measured_result import MeasuredBound
+from simplexplore.problem.problem import MEASURED_LIMIT
 from simplexplore.problem.spelling import count
 
 from .bound_text import (
@@ -22,6 +24,7 @@ from .bound_text import (
     title,
     uses,
 )
+from .measured_text import reason
 from .numbers import number, share
 from .table import MAX_ROWS, Column, Table, print_legend, short_names, text_column
 
@@ -53,6 +56,7 @@ def print_bound(bound: Bound, console: Console) -> None:
     sigma = "" if problem.rewards.knows_sigma else " with unknown sigma"
     console.print(
         f"{count(len(problem.arms), 'arm')}, {count(len(problem.names), 'constraint')}, "
+        f"{f'{count(len(problem.measured), MEASURED_LIMIT)}, ' if problem.measured else ''}"
         f"{problem.rewards.name} rewards{sigma}, delta {bound.delta:g}, {problem.scenario}",
         style="dim",
     )
@@ -77,7 +81,13 @@ def print_bound(bound: Bound, console: Console) -> None:
             constraints,
         )
         table.print(console, len(problem.exploration), "with more slack")
-    if bound.edges and relaxed(bound) is None:
+    if isinstance(bound, MeasuredBound):
+        console.print()
+        _measured(bound).print(console, len(problem.measured), "")
+        if bound.own.deciding:
+            console.print()
+            _deciding(bound).print(console, len(bound.own.deciding), "of less weight")
+    elif bound.edges and relaxed(bound) is None:
         console.print()
         _comparisons(bound, arms).print(console, len(bound.edges), "that are easier")
         console.print(
@@ -140,15 +150,43 @@ def _comparisons(bound: Bound, names: Mapping[str, str]) -> Table:
     return table
 
 
+def _measured(bound: MeasuredBound) -> Table:
+    """Each measured limit, where the best mix and the answer are."""
+    columns = (
+        text_column("measured"),
+        Column("limit", "left"),
+        Column("tolerance", rank=2),
+        Column("best mix", rank=1),
+        Column("answer"),
+    )
+    table = Table("Measured limits", columns)
+    for row, means in zip(bound.problem.measured, bound.measured_means, strict=True):
+        at = (number(float(means @ policy)) for policy in (bound.policy, bound.own.answer))
+        table.add_row(row.name, str(row.limit), number(row.tolerance), *at)
+    return table
+
+
+def _deciding(bound: MeasuredBound) -> Table:
+    """What would make the answer wrong, hardest first."""
+    columns = (text_column("the answer is wrong if"), Column("weight"))
+    table = Table("What makes it hard", columns)
+    for deciding in bound.own.deciding[:MAX_ROWS]:
+        table.add_row(reason(deciding, bound), f"{100 * deciding.weight:.0f}%")
+    return table
+
+
 def _scenarios(bound: Bound, names: Mapping[str, str]) -> Table:
     """The scenarios side by side, the unconstrained problem beside them."""
     own = bound.problem.scenario
+    answer = bound.own.answer if isinstance(bound, MeasuredBound) else None
+    blank = ["", ""] if answer is None else ["", "", ""]
     table = Table(
         "Samples, and where they should go",
         (
             text_column(""),
             Column("mean", rank=2),
             Column("policy", rank=1),
+            *([Column("answer", rank=1)] if answer is not None else []),
             *(Column(name, rank=0 if name == own else 3) for name in bound.scenarios),
             Column("no constraints", rank=4),
         ),
@@ -159,21 +197,22 @@ def _scenarios(bound: Bound, names: Mapping[str, str]) -> Table:
     least, time = (
         ("cost", "characteristic cost") if has_costs else ("samples", "characteristic time")
     )
-    table.add_row(f"{least}, at least", "", "", *(number(x.lower_bound) for x in everything))
+    table.add_row(f"{least}, at least", *blank, *(number(x.lower_bound) for x in everything))
     if has_costs:
         paid = (number(x.lower_bound / x.cost_per_sample) for x in everything)
-        table.add_row("samples for that", "", "", *paid)
-    table.add_row(time, "", "", *(number(x.characteristic_time) for x in everything))
+        table.add_row("samples for that", *blank, *paid)
+    table.add_row(time, *blank, *(number(x.characteristic_time) for x in everything))
     known = [x.known_sigma_time for x in scenarios if x.known_sigma_time is not None]
     if known:
-        table.add_row("if sigma were known", "", "", *map(number, known))
-    table.add_row("certified to within", "", "", *(f"{x.relative_gap:.0e}" for x in scenarios))
+        table.add_row("if sigma were known", *blank, *map(number, known))
+    table.add_row("certified to within", *blank, *(f"{x.relative_gap:.0e}" for x in scenarios))
     table.add_section()
     for arm in prominent_arms(bound, MAX_ROWS):
         table.add_row(
             names[bound.problem.arms[arm]],
             number(float(bound.means[arm])),
             share(float(bound.policy[arm])),
+            *([share(float(answer[arm]))] if answer is not None else []),
             *("" if w is None else share(float(w[arm])) for w in map(recommended, everything)),
             style="bold" if bound.policy[arm] > 0 else None,
         )

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.information import binary_kl
+from simplexplore.bound.measured_result import MeasuredBound
 from simplexplore.bound.result import RelaxedBound
 from simplexplore.bound.unknown_sigma import information_about, time_with
 from simplexplore.exploration.excess import excess_bound, limits_in_words
@@ -21,6 +22,7 @@ from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.problem.problem import EXPLORATION, SCENARIOS
 from simplexplore.problem.spelling import policy_in_words
 
+from .measured_text import measured_headline, measured_notes
 from .numbers import number
 
 if TYPE_CHECKING:
@@ -206,6 +208,8 @@ def effort(bound: Bound, amount: float) -> str:
 def title(bound: Bound, limit: int = 6) -> str:
     """Name the best mix, or its largest shares."""
     words = policy_in_words(bound.policy, bound.problem.arms, limit)
+    if bound.problem.measured and not bound.ties:
+        return f"Best mix, if all is as guessed: {words}"
     if bound.ties:
         return f"One of {len(bound.ties) + 1} best mixes: {words}"
     return f"Best mix: {words}"
@@ -213,6 +217,8 @@ def title(bound: Bound, limit: int = 6) -> str:
 
 def headline(bound: Bound) -> str:
     """Say in one sentence what it takes to find the best mix, or one that is good enough."""
+    if isinstance(bound, MeasuredBound):
+        return measured_headline(bound)
     own = bound.scenarios[bound.problem.scenario]
     if own.unknowable:
         what = "can find it"
@@ -280,6 +286,7 @@ def relaxed(bound: Bound) -> RelaxedBound | None:
 
 
 NoteKind = Literal[
+    "measured",
     "answer",
     "mix",
     "stop when",
@@ -308,6 +315,8 @@ def notes(bound: Bound) -> list[Note]:
     """What else a reader should know."""
     arms = bound.problem.arms
     remarks = []
+    if isinstance(bound, MeasuredBound):
+        remarks += [Note("measured", words) for words in measured_notes(bound)]
     if (own := relaxed(bound)) is not None and not own.unknowable:
         rivals = "; ".join(policy_in_words(policy, arms) for policy in own.rivals[:4])
         words = (
@@ -338,7 +347,7 @@ def notes(bound: Bound) -> list[Note]:
             f"{number(bound.problem.regret_goal)} more than the answer (see 'simulate')."
         )
         remarks.append(Note("stop when", words))
-    if bound.problem.scenario != "end-of-time" and bound.edges:
+    if bound.problem.scenario != "end-of-time" and bound.edges and not bound.problem.measured:
         allowed = AllocationSet.of(bound._polytope, bound.problem.scenario)
         if not allowed.is_simplex:
             remarks.append(

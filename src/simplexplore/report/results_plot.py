@@ -71,6 +71,10 @@ def results_figure(results: Sequence[Results]) -> Figure:
     finished = [result for result in results if result.runs]
     if not finished:
         raise SettingError("there is nothing to draw: no run has finished.")
+    if not all(result.has_bound for result in finished):
+        raise SettingError(
+            "no mix keeps the measured limits, so there is no lower bound to draw times against."
+        )
     if all(result.plan.problem.budget for result in finished):
         return budget_figure(finished)
     settings = comparable(finished)
@@ -158,12 +162,14 @@ def _but_scenario(result: Results) -> object:
 def _headlines(groups: list[Group], names: Mapping[str, str]) -> tuple[str, str]:
     """The picture's title and the line below it."""
     every = [result for group in groups for result in group.results]
-    title = f"{groups[0].what} until the best mix is known"
+    known = "a good mix" if every[0].plan.problem.measured else "the best mix"
+    title = f"{groups[0].what} until {known} is known"
     if not _alike(groups):
         return title, f"{len(groups)} settings; {LEGEND}"
     first = every[0]
     arms = [names.get(arm, arm) for arm in first.plan.problem.arms]
     best = policy_in_words(first.bound.policy, arms, 4)
+    best = f"the best is {best}" if first.plan.problem.measured else best
     return f"{title}: {best}", circumstances(every)
 
 

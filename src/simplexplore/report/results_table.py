@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING
 
 from simplexplore.exploration.excess import limits_in_words
@@ -54,6 +55,9 @@ def print_results(results: Sequence[Results], console: Console) -> None:
                 style="dim",
             )
         plan = group[0].plan
+        if plan.problem.measured:
+            console.print()
+            _ends(group, labels).print(console)
         if plan.problem.has_costs:
             console.print()
             _samples(group, labels).print(console)
@@ -76,9 +80,10 @@ def _comparison(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
     amount = "cost" if group[0].plan.problem.has_costs else "stopping_time"
     what = "Cost" if amount == "cost" else "Samples"
     with_capped = any(result.capped.any() for result in group)
+    least = group[0].lower_bound
     table = Table(
-        f"{what} until stopping, {group[0].plan.scenario} "
-        f"(lower bound: {number(group[0].lower_bound)})",
+        f"{what} until stopping, {group[0].plan.scenario}"
+        + ("" if isnan(least) else f" (lower bound: {number(least)})"),
         (
             text_column("sampler"),
             Column("mean"),
@@ -110,6 +115,21 @@ def _comparison(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
             f"{speed:.2g}" if speed < 100 else f"{speed:,.0f}",
         ]
         table.add_row(*row, *([f"{summary['capped']:,}"] if with_capped else []))
+    return table
+
+
+def _ends(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
+    """How runs ended where limits are measured, one row per sampler."""
+    table = Table(
+        "Runs whose answer exceeds a limit by more than its tolerance, or earns too little, and "
+        "runs that found no mix to keep the limits",
+        (text_column("sampler"), Column("exceeds"), Column("too little"), Column("no mix")),
+    )
+    for label, result in zip(labels.values(), group, strict=True):
+        summary = result.summary()
+        shares = [summary[end]["fraction"] for end in ("violations", "suboptimal", "infeasible")]
+        if result.runs:
+            table.add_row(label, *map(percent, shares))
     return table
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.problem.families import Bounded
+from simplexplore.problem.problem import MEASURED_LIMIT
 from simplexplore.problem.spelling import count
 
 from .numbers import mean_and_error, number, ratio
@@ -21,7 +22,7 @@ def comparable(results: Sequence[Results]) -> list[list[Results]]:
     groups: dict[object, list[Results]] = {}
     for result in results:
         plan = result.plan
-        means = tuple(result.bound.means.tolist())
+        means = tuple(result.means.tolist())
         noise = None if result.noise is None else tuple(result.noise.tolist())
         key = (plan.problem, plan.scenario, means, noise, plan.delta, plan.threshold.name)
         groups.setdefault(key, []).append(result)
@@ -85,6 +86,7 @@ def circumstances(results: Sequence[Results]) -> str:
     shown = number(runs[0]) if len(runs) == 1 else f"{number(runs[0])} to {number(runs[-1])}"
     return (
         f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
+        f"{f'{count(len(problem.measured), MEASURED_LIMIT)}, ' if problem.measured else ''}"
         f"{problem.rewards.name} rewards{_drawn(first)}, "
         f"{f'costs {problem.costs.min():g} to {problem.costs.max():g}, ' * problem.has_costs}"
         f"delta {plan.delta:g}, {f'epsilon {problem.epsilon:g}, ' if problem.epsilon else ''}"

@@ -23,6 +23,7 @@ from typing import Protocol
 
 from simplexplore.errors import SettingError
 from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.engines import ExplorationEngine, engine_of
 from simplexplore.exploration.gpu import GpuEngine
 from simplexplore.exploration.seeding import streams
 
@@ -119,6 +120,8 @@ class Gpu:
 
     def blocks(self, work: Work, runs: int) -> Iterator[Block]:
         """See `Backend`."""
+        if work.plan.problem.measured:
+            raise SettingError("a GPU cannot run samplers that learn limits; use device='cpu'.")
         engine = GpuEngine(Engine(work.plan))
         engine.compile()
         start, size = 0, FIRST_GPU_BLOCK
@@ -145,8 +148,8 @@ class Engines:
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.first = Engine(work.plan)
-        self._idle: SimpleQueue[Engine] = SimpleQueue()
+        self.first = engine_of(work.plan)
+        self._idle: SimpleQueue[ExplorationEngine] = SimpleQueue()
         self._idle.put(self.first)
 
     def make(self, start: int, stop: int) -> Block:

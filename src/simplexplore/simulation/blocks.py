@@ -46,6 +46,7 @@ class Block:
     correct: npt.NDArray[np.bool_]
     counts: Array
     seconds: float
+    outcomes: Indices | None = None  # how they ended, where limits are measured
 
 
 class Simulator(Protocol):
@@ -71,4 +72,5 @@ def make_seeded(
     pulls, vertices, counts = engine.simulate(work.means, work.noise, seeds, work.max_steps)
     seconds = time.perf_counter() - began
     right = np.isin(vertices, list(engine.right_answers(work.means)))
-    return Block(start, pulls, right, counts, seconds)
+    outcomes = vertices if work.plan.problem.measured else None
+    return Block(start, pulls, right, counts, seconds, outcomes)

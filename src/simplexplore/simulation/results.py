@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError, SimplexploreError
 from simplexplore.exploration.excess import excess_bound
-from simplexplore.exploration.plan import Plan
+from simplexplore.exploration.measured_engine import SAID_INFEASIBLE, SUBOPTIMAL, VIOLATES
+from simplexplore.exploration.plan import Plan, bound_if_feasible
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.families import Bounded
 from simplexplore.problem.problem import EXPLORATION, Problem
@@ -30,6 +30,10 @@ Array = npt.NDArray[np.float64]
 
 # Confidence of intervals for the share of correct runs.
 CONFIDENCE = 0.95
+
+# Ends of runs by name: wrong answers of two kinds, and the finding that no policy is feasible,
+# which `correct` says the truth of.
+_ENDS = {"violations": VIOLATES, "suboptimal": SUBOPTIMAL, "infeasible": SAID_INFEASIBLE}
 
 _ARRAYS: dict[str, type[np.generic]] = {
     "run_numbers": np.int64,
@@ -49,7 +53,7 @@ class Results(Tabular):
     plan : Plan
         Problem, sampler, threshold, delta, scenario and tracking.
     bound : Bound
-        The truth that the runs are measured by.
+        The truth that the runs are measured by. None where limits are measured and there is none.
     seed, runs_asked, max_steps
         As given to `simulate`.
     run_numbers : (n,) array of int
@@ -68,6 +72,9 @@ class Results(Tabular):
     noise : (K,) array or None
         Standard deviations that rewards were drawn with, where they differ from what the
         sampler was told; bounded rewards then had Beta laws.
+    outcomes : (n,) array of int or None
+        How each run ended where limits are measured: a sum of the codes of
+        exploration/measured_engine.py.
     """
 
     plan: Plan
@@ -82,6 +89,7 @@ class Results(Tabular):
     pulls: Array = field(repr=False)
     seconds: float
     noise: Array | None = field(default=None, repr=False)
+    outcomes: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -95,9 +103,26 @@ class Results(Tabular):
         return len(self.run_numbers)
 
     @property
+    def means(self) -> Array:
+        """True means of the arms."""
+        return self.bound.means if self.plan.means is None else np.array(self.plan.means)
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether there is a bound: not where no policy keeps the measured limits."""
+        return not self.plan.problem.measured or self.plan.bound is not None
+
+    @property
     def lower_bound(self) -> float:
-        """Least expected cost in the scenario of the runs; samples, where each costs 1."""
-        return self.bound.scenarios[self.plan.scenario].lower_bound
+        """Least expected cost in the scenario of the runs; samples, where each costs 1.
+
+        NaN where there is no bound, or none that is more than nothing: measured limits of outcomes
+        that are not Gaussian.
+        """
+        if not self.has_bound:
+            return math.nan
+        least = self.bound.scenarios[self.plan.scenario].lower_bound
+        return least if least > 0 or not self.plan.problem.measured else math.nan
 
     @property
     def costs(self) -> Array:
@@ -134,6 +159,8 @@ class Results(Tabular):
     @property
     def excess_bound(self) -> float | None:
         """Pulls by which samples can have exceeded limits at any time; None without limits."""
+        if self.plan.problem.measured:
+            return None
         allowed = AllocationSet.of(self.bound._polytope, self.plan.scenario)
         if allowed.is_simplex:
             return None
@@ -148,7 +175,8 @@ class Results(Tabular):
         right = int(self.correct.sum())
         low, high = clopper_pearson(right, self.runs)
         steps = int(times.sum())
-        own, has_costs = self.bound.scenarios[self.plan.scenario], self.plan.problem.has_costs
+        has_costs, least = self.plan.problem.has_costs, self.lower_bound
+        known = self.bound if self.has_bound else None
         return {
             "sampler": self.plan.sampler.name,
             "scenario": self.plan.scenario,
@@ -171,13 +199,30 @@ class Results(Tabular):
             },
             "excess_bound": self.excess_bound if self.excess_bound != math.inf else None,
             "capped": int(self.capped.sum()),
-            "lower_bound": self.lower_bound,
-            **({"lower_bound_samples": own.lower_bound_samples} if has_costs else {}),
-            **({} if self.bound.budget is None else {"budget": self.bound.budget.to_dict()}),
+            **self._ends(),
+            "lower_bound": None if math.isnan(least) else least,
+            **(
+                {"lower_bound_samples": known.scenarios[self.plan.scenario].lower_bound_samples}
+                if has_costs and known
+                else {}
+            ),
+            **({"budget": known.budget.to_dict()} if known and known.budget else {}),
             "microseconds_per_step": 1e6 * self.seconds / steps if steps else None,
             "mean_allocation": self.allocations().mean(axis=0).tolist() if self.runs else None,
             "constraint_use": self.constraint_use(),
         }
+
+    def _ends(self) -> dict[str, Any]:
+        """How runs ended where limits are measured, each with a 95% interval of its share."""
+        if self.outcomes is None:
+            return {}
+        found = {}
+        for name, code in _ENDS.items():
+            count = int((self.outcomes & code > 0).sum())
+            low, high = clopper_pearson(count, self.runs)
+            share = count / self.runs if self.runs else None
+            found[name] = {"fraction": share, "low": low, "high": high}
+        return found
 
     def rows(self) -> list[Row]:
         """One row per run: what it took, whether it was right, samples of each arm."""
@@ -190,6 +235,11 @@ class Results(Tabular):
                 "stopping_time": int(self.stopping_times[i]),
                 "capped": bool(self.capped[i]),
                 "correct": bool(self.correct[i]),
+                **(
+                    {}
+                    if self.outcomes is None
+                    else {name: bool(self.outcomes[i] & code) for name, code in _ENDS.items()}
+                ),
                 **dict(zip(pulls, self.pulls[i].tolist(), strict=True)),
             }
             for i in range(self.runs)
@@ -201,7 +251,7 @@ class Results(Tabular):
 
         Their times are not known, only that they are more.
         """
-        if self.capped.any() or not self.runs:
+        if self.capped.any() or not self.runs or math.isnan(self.lower_bound):
             return math.inf
         return float(self.costs.mean()) / self.lower_bound
 
@@ -302,7 +352,7 @@ def load_results(folder: str | os.PathLike[str]) -> list[Results]:
         If the folder holds no results, damaged ones, or some from a newer version.
     """
     source = ResultsFolder(folder)
-    bounds: dict[object, Bound] = {}
+    bounds: dict[object, Bound | None] = {}
     found = []
     for number, entry in enumerate(source.entries(), 1):
         try:
@@ -317,10 +367,15 @@ def load_results(folder: str | os.PathLike[str]) -> list[Results]:
     return found
 
 
+def _arrays_of(problem: Problem) -> dict[str, type[np.generic]]:
+    return _ARRAYS | {"outcomes": np.int64} if problem.measured else _ARRAYS
+
+
 def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
     """Write what belongs to one result but the manifest, and return its entry there."""
     plan = result.plan
-    arrays = {name: getattr(result, name).astype(kind) for name, kind in _ARRAYS.items()}
+    kinds = _arrays_of(plan.problem)
+    arrays = {name: getattr(result, name).astype(kind) for name, kind in kinds.items()}
     name = folder.write_arrays(f"{plan.sampler.name}-{plan.scenario}", arrays)
     own = [] if plan.sampler.is_ours else [plan.sampler.file, plan.sampler.within]
     return {
@@ -332,7 +387,7 @@ def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
         "tracking": plan.tracking,
         "delta": plan.delta,
         "allocation": plan.allocation,
-        "means": result.bound.means.tolist(),
+        "means": result.means.tolist(),
         "noise": None if result.noise is None else result.noise.tolist(),
         "problem": plan.problem.to_text(),
         "seed": result.seed,
@@ -344,13 +399,15 @@ def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
     }
 
 
-def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, Bound]) -> Results:
+def _result(
+    entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, Bound | None]
+) -> Results:
     problem = Problem.from_text(entry["problem"], source="its problem")
     means, delta = tuple(entry["means"]), float(entry["delta"])
     # Results of one command share their instance; its bound is computed once.
     key = (problem, means, delta)
     if key not in bounds:
-        bounds[key] = lower_bound(problem, means, delta)
+        bounds[key] = bound_if_feasible(problem, means, delta)
     plan = Plan(
         problem=problem,
         sampler=find_sampler(
@@ -361,14 +418,17 @@ def _result(entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, B
         scenario=problem.scenario,
         tracking=entry["tracking"],
         allocation=None if entry["allocation"] is None else tuple(entry["allocation"]),
+        bound=bounds[key] if problem.measured else None,
+        means=means if problem.measured else None,
     )
     runs = int(entry["runs"])
     noise = entry.get("noise")  # folders written before it was stored have none
-    shapes = {name: (runs, problem.size) if name == "pulls" else (runs,) for name in _ARRAYS}
-    arrays = folder.read_arrays(entry["arrays"], _ARRAYS, shapes)
+    kinds = _arrays_of(problem)
+    shapes = {name: (runs, problem.size) if name == "pulls" else (runs,) for name in kinds}
+    arrays = folder.read_arrays(entry["arrays"], kinds, shapes)
     return Results(
         plan=plan,
-        bound=bounds[key],
+        bound=cast(Bound, bounds[key]),
         seed=int(entry["seed"]),
         runs_asked=int(entry["runs_asked"]),
         max_steps=int(entry["max_steps"]),

@@ -36,6 +36,8 @@ DEFAULT_MAX_STEPS = 10_000_000
 # Beta laws that vary less, by the length of their range, are points to floats.
 LEAST_NOISE = 1e-7
 
+_NONE = np.zeros(0, dtype=np.int64)
+
 Progress = Callable[[int, int], None]
 
 
@@ -144,12 +146,13 @@ def run_plan(
     executor: Executor | None = None,
 ) -> Results:
     """Simulate many runs of a plan that was prepared with its means; counts were checked."""
-    problem, bound = plan.problem, cast(Bound, plan.bound)
-    spread = _noise(problem, bound.means, noise)
+    problem = plan.problem
+    means = cast(Bound, plan.bound).means if plan.means is None else np.array(plan.means)
+    spread = _noise(problem, means, noise)
     cap = max_steps or DEFAULT_MAX_STEPS
     # Runs do not depend on the bound, which is large.
     known = replace(plan, bound=None)
-    work = Work(known, bound.means, drawn_noise(problem, spread), int(seed), cap)
+    work = Work(known, means, drawn_noise(problem, spread), int(seed), cap)
     done: list[Block] = []
     finished = 0
     try:
@@ -163,7 +166,7 @@ def run_plan(
     done.sort(key=lambda block: block.first)
     return Results(
         plan=plan,
-        bound=bound,
+        bound=cast(Bound, plan.bound),
         seed=int(seed),
         runs_asked=int(runs),
         max_steps=cap,
@@ -176,6 +179,9 @@ def run_plan(
         pulls=np.concatenate([b.counts for b in done] or [np.zeros((0, problem.size))]),
         seconds=float(sum(b.seconds for b in done)),
         noise=spread,
+        outcomes=None
+        if not problem.measured
+        else np.concatenate([b.outcomes for b in done if b.outcomes is not None] or [_NONE]),
     )
 
 

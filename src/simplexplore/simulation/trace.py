@@ -9,13 +9,13 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
 from simplexplore.errors import SettingError
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.moment import moment_of
+from simplexplore.exploration.engines import ExplorationEngine, engine_of
+from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.exploration.seeding import streams
 from simplexplore.files import write_whole
 from simplexplore.problem.spelling import policy_in_words
@@ -53,49 +53,55 @@ class Look(TypedDict):
     policy: str
     confidence: float
     regret_bound: float | None  # None while there is none
-    regret: float
+    regret: float | None  # None where there is no policy to compare
     p_value: float
     edges: list[Comparison]
+    limits: NotRequired[dict[str, float]]  # p-values of measured ones
 
 
 def trace(results: Results, runs: int = RUNS) -> Iterator[Look]:
     """The first runs once more, with what could be said at moments ever farther apart."""
     check_threshold(results.plan.threshold.name)
-    engine = Engine(results.plan)
+    engine = engine_of(results.plan)
     for run in results.run_numbers[:runs].tolist():
         yield from _run(results, engine, run)
 
 
-def _run(results: Results, engine: Engine, run: int) -> Iterator[Look]:
-    problem = results.plan.problem
-    means = problem.rewards.to_unit(results.bound.means)
-    noise = drawn_noise(problem, results.noise)
-    arm = engine.begin(streams(results.seed, range(run, run + 1))[0])
+def _run(results: Results, engine: ExplorationEngine, run: int) -> Iterator[Look]:
+    noise = drawn_noise(results.plan.problem, results.noise)
+    words = streams(results.seed, range(run, run + 1))[0]
     following = 0.0
-    while arm is not None and engine.pulls < results.max_steps:
-        arm = engine.play(arm, float(means[arm]), float(noise[arm]))
-        ended = arm is None or engine.pulls == results.max_steps
-        if engine.is_warm and (engine.pulls >= following or ended):
+    for stopped in engine.played(results.means, noise, words, results.max_steps):
+        ended = stopped or engine.pulls == results.max_steps
+        if not (engine.is_warm and (engine.pulls >= following or ended)):
+            continue
+        moment = moment_of(engine)
+        if moment is not None:
             following = (1 + STEP) * engine.pulls
-            yield _look(results, engine, run, arm is None)
+            yield _look(results, engine, moment, run, stopped)
 
 
-def _look(results: Results, engine: Engine, run: int, stopped: bool) -> Look:
-    problem, means = results.plan.problem, results.bound.means
-    moment = moment_of(engine)
-    assert moment is not None
-    p_values = np.exp(-engine.evidence()[0])
-    return {
+def _look(
+    results: Results, engine: ExplorationEngine, moment: Moment, run: int, stopped: bool
+) -> Look:
+    problem, known = results.plan.problem, engine.has_answer
+    p_values = np.minimum(np.exp(-engine.evidence()[0]), 1.0)
+    # Measured limits come first, where there is an answer that could keep them.
+    names = [row.name for row in problem.measured] if known else []
+    directions = engine.directions() if known else np.zeros((0, problem.size))
+    look: Look = {
         "sampler": results.plan.sampler.name,
         "scenario": results.plan.scenario,
         "run": run,
         "samples": engine.pulls,
         "cost": float(engine.run.n @ problem.costs),
         "stopped": stopped,
-        "policy": policy_in_words(engine.policy, problem.arms),
+        "policy": policy_in_words(engine.policy, problem.arms) if known else "none is feasible",
         "confidence": moment.confidence,
         "regret_bound": moment.regret_bound if math.isfinite(moment.regret_bound) else None,
-        "regret": float(means @ (results.bound.policy - engine.policy)),
+        "regret": float(results.means @ (results.bound.policy - engine.policy))
+        if known and results.has_bound
+        else None,
         "p_value": float(p_values.max(initial=0.0)),
         "edges": [
             {
@@ -106,9 +112,12 @@ def _look(results: Results, engine: Engine, run: int, stopped: bool) -> Look:
                 },
                 "p_value": float(p),
             }
-            for direction, p in zip(engine.directions(), p_values, strict=True)
+            for direction, p in zip(directions, p_values[len(names) :], strict=known)
         ],
     }
+    if problem.measured:
+        look["limits"] = dict(zip(names, p_values[: len(names)].tolist(), strict=True))
+    return look
 
 
 def check_threshold(name: str) -> None:
@@ -135,7 +144,7 @@ def write_trace(results: Sequence[Results], path: str | os.PathLike[str]) -> Non
         write_whole(Path(path), json.dumps(looks, allow_nan=False).encode())
         return
     buffer = io.StringIO()
-    columns = [name for name in Look.__annotations__ if name != "edges"]
+    columns = [name for name in Look.__annotations__ if name not in ("edges", "limits")]
     writer = csv.DictWriter(buffer, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(looks)

@@ -1,0 +1,103 @@
+# %% [markdown]
+# # A dose mix with a toxicity that is measured
+#
+# Four doses of a drug. How well each works is not known, and neither is how toxic it is: every patient
+# reports an effect *and* a toxicity score. You look for the mix of doses that works best while its mean
+# toxicity stays below a limit, a limit whose coefficients must be learned.
+#
+# A table `[measured.toxicity]` in the problem file says so:
+
+# %% [shell]
+# cat dose_mix.toml
+
+# %% [markdown]
+# **What an answer is.** No number of patients finds the best mix itself: it sits exactly on the limit,
+# and whoever has estimates cannot tell on which side. So two numbers say what is good enough. With
+# probability 1 − δ the answer exceeds the limit by no more than `tolerance`, and works at most `epsilon`
+# less well than the best mix that keeps the limit.
+#
+# `bound` says what that takes if the guesses are right:
+
+# %% [shell]
+# simplexplore bound dose_mix.toml --plot dose_mix.png
+
+# %% [markdown]
+# The *answer* is not the best mix: it is the mix of which one can be sure soonest, and it spreads over
+# more doses. Under "what makes it hard" are the mistakes to be ruled out: that it is too toxic after all,
+# or that another mix is not too toxic after all and works better.
+#
+# **How much room?** Both numbers are worth patients. The picture has the whole trade-off; in Python:
+
+# %%
+from dataclasses import replace
+
+import simplexplore as sx
+
+problem = sx.Problem.from_file("dose_mix.toml")
+(toxicity,) = problem.measured
+for epsilon, tolerance in ((0.1, 0.05), (0.2, 0.05), (0.1, 0.0)):
+    row = replace(toxicity, tolerance=tolerance)
+    bound = sx.lower_bound(problem.replace(epsilon=epsilon, measured=[row]))
+    planned = bound.planned_samples
+    print(f"epsilon {epsilon}, tolerance {tolerance}: about {planned:5.0f} samples")
+
+# %% [markdown]
+# Where there is little room, half of it takes four times as many patients. If toxicities were known, it would
+# take less:
+
+# %%
+bound = sx.lower_bound(problem)
+print(f"measured {bound.characteristic_time:.1f}, known {bound.own.known_limits_time:.1f}")
+
+# %% [markdown]
+# **If no mix keeps the limit**, that is said:
+
+# %%
+try:
+    sx.lower_bound(problem, measured_means={"toxicity": [0.9, 0.8, 0.6, 0.5]})
+except sx.InfeasibleError as error:
+    print(error)
+
+# %% [markdown]
+# **How many patients does a trial really take?** `simulate` runs it many times as if the guesses were true,
+# and says how often the answer was too toxic or worked too little:
+
+# %% [shell]
+# simplexplore simulate dose_mix.toml --runs 20
+
+# %% [markdown]
+# That is several times the bound: the promise holds for every sampler, at every look and for all means,
+# which the bound, about very small deltas, knows nothing of. `uniform` shows what choosing patients' doses
+# well saves.
+#
+# **The trial itself.** Tell each patient's effect with the toxicity score. Here patients are made up, and
+# only this script can look into them:
+
+# %%
+import random
+
+random.seed(3)
+EFFECT = dict(zip(problem.arms, (1.1, 0.7, 0.5, 0.2), strict=True))
+TOXICITY = dict(zip(problem.arms, (0.9, 0.55, 0.35, 0.1), strict=True))
+
+explorer = sx.Explorer(problem, seed=1)
+while (dose := explorer.ask()) is not None:
+    effect = random.gauss(EFFECT[dose], 1.0)
+    score = random.gauss(TOXICITY[dose], 0.5)
+    explorer.tell(dose, effect, measured={"toxicity": score})
+    if explorer.pulls in (100, 1000):
+        (row,) = explorer.measured
+        print(
+            f"after {explorer.pulls:4d}: toxicity of the answer between {row.value_low:.2f} and "
+            f"{row.value_high:.2f}, p-value {row.p_value:.2f}, confidence {explorer.confidence:.2f}"
+        )
+shares = dict(zip(problem.arms, (round(float(x), 2) for x in explorer.policy), strict=True))
+print(f"after {explorer.pulls} patients: {shares}, confidence {explorer.confidence:.3f}")
+
+# %% [markdown]
+# All these numbers hold however often one looks. If every mix is too toxic, the trial ends with that finding
+# instead, with the same confidence: `explorer.infeasible` is then true.
+#
+# [The problem file](../problem_file.md#measuredname) has all keys: limits from below, unknown sigma,
+# measurements in a range. [The theory](../theory/measured.md) has the proofs,
+# also of [when a trial may stop](../theory/measured_stopping.md).

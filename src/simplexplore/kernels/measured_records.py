@@ -1,0 +1,103 @@
+"""The arrays of runs with measured limits, by name; see records.py.
+
+Rows are limits from above on means over the mix, whatever the user wrote. Competitors of an answer
+lie on faces of the known polytope of as many dimensions as there are rows; these are cut into
+simplices, here called cells (geometry/simplices.py).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .records import IndexRows, Indices, Matrix, Streams, Vector, Words
+from .slots import AdvanceMeasured
+
+# Places in MeasuredRun.integers. LOOK: pulls at which to look at the answer again; PLAN: at which
+# to solve for an allocation again; INSIDE: whether the answer is on no smaller face; FRACTION: its
+# number (measured_answer.py).
+PULLS, ARM, WARM, LOOK, PLAN, AIM, INSIDE, FRACTION, STATUS, CAPPED = range(10)
+INTEGERS = 10
+
+# What a run works for: nothing yet, an answer, or showing that there is none. A run that has
+# stopped says so by the last two.
+NOTHING, ANSWER, INFEASIBLE = range(3)
+
+# Samplers.
+TOP_TWO, CTNS, UNIFORM = range(3)
+
+
+class MeasuredSetting(NamedTuple):
+    """What stays fixed during a run."""
+
+    size: int
+    rows: int
+    corners: int  # of a cell: rows + 1, less where the polytope has fewer dimensions
+    sampler: int
+    epsilon: float  # in unit coordinates of rewards
+    row_level: float  # evidence needed for each row
+    value_level: float  # evidence needed against every competitor
+    row_need: float  # distances at which that is likely to be so, for choosing answers and samples
+    value_need: float
+    log_inside: float  # price of an answer inside a face: log of how many supports share delta
+    log_outside: float  # price of one on a smaller face
+    variance: Vector  # (K,) of rewards
+    spread: Matrix  # (rows, K) variances of measurements
+    limit: Vector  # (rows,)
+    tolerance: Vector  # (rows,)
+    costs: Vector  # (K,) of pulls
+    first_arms: Indices  # arms that some policy uses
+    first_pulls: float  # of each of them, before anything is computed
+    vertices: Matrix  # (V, K) of the known polytope
+    cells: IndexRows  # (C, corners) vertices
+    used: Matrix  # (C, K) 1 where the cell's face uses an arm
+    log_patterns: Vector  # (C,) log of the number of signed supports of answer - competitor
+    advance: AdvanceMeasured  # measured_episode.advance, compiled apart: live studies use it alone
+
+
+class MeasuredRun(NamedTuple):
+    """What changes: everything needed to go on after an interruption."""
+
+    n: Vector  # (K,) pulls
+    mean: Vector  # (K,) empirical means of rewards, in unit coordinates
+    measured: Matrix  # (rows, K) and of measurements
+    target: Vector  # (K,) sum of the allocations tracked
+    w: Vector  # (K,) the allocation tracked now
+    given_up: Vector  # (K,) pulls that were handed out and have expired
+    answer: Vector  # (K,)
+    closest: Vector  # (K,) the competitor that is hardest to rule out
+    integers: Indices
+    rewards: Words  # (4,) random stream of the environment
+    choices: Words  # (4,) random stream of the sampler
+
+
+class MeasuredWork(NamedTuple):
+    """Scratch: nothing is kept there."""
+
+    stack: Matrix  # corners of simplices, in coordinates of their cell
+    corner: Matrix  # (corners, K) the same as policies
+    sign: Vector  # (K,)
+    price: Matrix  # (K, scales) of an arm in a mixture
+    pays: Matrix  # (1 + rows, scales) of all arms of a mixture
+    least: Matrix  # (1 + rows, scales) over corners
+    values: Matrix  # (1 + rows, V) reward and rows of each vertex
+    bounds: Matrix  # (2, rows) limits of the program at hand, and prices of the rows
+    policy: Vector  # (K,)
+    found: Vector  # (K,) its closest competitor
+    shares: Vector  # (K,)
+    n: Vector  # (K,) an allocation as if it were counts
+
+
+class MeasuredJob(NamedTuple):
+    """Simulated runs: what they need, and where their results go."""
+
+    means: Vector  # (K,) true ones, in unit coordinates
+    noise: Vector  # (K,) standard deviations of the rewards drawn, in unit coordinates
+    measured: Matrix  # (rows, K) true means, as limits from above
+    spread: Matrix  # (rows, K) standard deviations of the measurements drawn
+    ends: Matrix  # (1 + rows, 2) between which outcomes lie; 0, 0 where they are normal
+    cap: int
+    seeds: Streams  # (runs, 2, 4)
+    pulls: Indices  # (runs,) negative if capped
+    aims: Indices  # (runs,) what each ended with
+    answers: Matrix  # (runs, K)
+    counts: Matrix  # (runs, K)

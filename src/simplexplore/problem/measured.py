@@ -1,0 +1,415 @@
+"""Limits that must be learned: a second number of every pull, whose mean over the mix is limited.
+
+Its coefficients are means that nobody knows. An answer may exceed the limit by a tolerance, and
+earn epsilon less than the best policy that keeps it (docs/theory/measured.md). All else reads rows
+as ``signed(means) @ policy <= bound``: a limit from below changes its sign here, nowhere else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.errors import MeansError, Place, ProblemError, RewardError
+
+from .checks import check_name, check_number, check_vector
+from .families import UNKNOWN, Bernoulli, Bounded, Deviations, Family, Gaussian
+from .places import about
+from .rational import rational
+from .spelling import count, exactly, guess
+
+Array = npt.NDArray[np.float64]
+
+# With more, the closest alternative may lie anywhere on faces of three and more dimensions.
+MOST_MEASURED = 2
+
+_LIMIT = re.compile(r"\s*(<=|>=|≤|≥)\s*(\S(?:.*\S)?)\s*", re.DOTALL)
+_SENSES = {"<=": "<=", "≤": "<=", ">=": ">=", "≥": ">="}
+
+# Columns of tables that hold measurements beside other things.
+_COLUMNS = ("pull", "arm", "reward", "outcome", "asked", "told", "key", "mean", "cost", "total")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A limit on the mean of something that every pull reports beside its reward.
+
+    Parameters
+    ----------
+    name : str
+        What is measured; a column of that name holds it in CSV files.
+    limit : str or float
+        ``"<= 0.3"`` or ``">= 0.3"``, for the mean over the mix; a number alone is a limit from
+        above.
+    sigma : float, sequence of float, or "unknown"
+        Standard deviation of a measurement, one for all arms or one per arm; unknown unless given.
+    low, high : float, optional
+        For measurements that lie between these, instead of sigma. They are treated as if their
+        standard deviation were (high - low) / 2, which is valid for each of them.
+    tolerance : float
+        By how much an answer may miss the limit, in the unit of measurements.
+    means : sequence of float, optional
+        One per arm: a guess or the truth, for planning and simulation.
+    sigma_guess : float or sequence of float, optional
+        A guess of an unknown sigma, likewise.
+
+    Examples
+    --------
+    >>> row = Measured("response", ">= 1/2", sigma=0.3)
+    >>> row.limit, row.sign, row.bound
+    ('>= 0.5', -1, -0.5)
+    >>> row.signed([0.2, 0.9]).tolist()
+    [-0.2, -0.9]
+    """
+
+    name: str
+    limit: str | float
+    sigma: Deviations | str | None = field(default=None, kw_only=True)
+    low: float | None = field(default=None, kw_only=True)
+    high: float | None = field(default=None, kw_only=True)
+    tolerance: float = field(default=0.0, kw_only=True)
+    means: tuple[float, ...] | None = field(default=None, kw_only=True)
+    sigma_guess: Deviations | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("name", _check_column(self.name))
+        try:
+            with about("limit"):
+                put("limit", _check_limit(self.limit))
+            with about("tolerance"):
+                put("tolerance", _check_tolerance(self.tolerance))
+            put("sigma", self._check_noise())
+            noise = self.noise
+            if isinstance(noise, Gaussian):
+                put("sigma", noise.sigma)
+                put("sigma_guess", noise.sigma_guess)
+            else:
+                put("low", noise.low)
+                put("high", noise.high)
+            if self.means is not None:
+                with about("means"):
+                    put("means", self._check_means(self.means, None))
+        except (ProblemError, MeansError) as error:
+            raise type(error)(f"measured {self.name!r}: {error}", place=error.place) from None
+
+    def _check_noise(self) -> Deviations | str | None:
+        """What sigma is, before its numbers are looked at."""
+        if self.low is None and self.high is None:
+            return UNKNOWN if self.sigma is None else self.sigma
+        for given, what in ((self.sigma, "sigma"), (self.sigma_guess, "sigma_guess")):
+            if given is not None:
+                raise ProblemError(
+                    f"{what} does not go with low and high, which say how far measurements spread; "
+                    "remove one of them.",
+                    place=Place(field=what),
+                )
+        for what in ("low", "high"):
+            if getattr(self, what) is None:
+                raise ProblemError(
+                    f"{what} is missing: measurements lie between low and high, or have a sigma.",
+                    place=Place(field=what),
+                )
+        return None
+
+    def _check_means(self, means: object, arms: Sequence[str] | None) -> tuple[float, ...]:
+        """Means of the row, one per arm; their number is not known before the arms are."""
+        if arms is None and isinstance(means, str | bytes | Mapping):
+            raise MeansError(f"means must be a list of numbers; got {reprlib.repr(means)}.")
+        names = arms
+        if names is None:
+            try:
+                names = [str(a) for a in range(1, len(means) + 1)]  # type: ignore[arg-type]
+            except TypeError:
+                names = ()
+        try:
+            numbers = check_vector(means, "means", "arm", names).tolist()
+        except ProblemError as error:
+            raise MeansError(str(error)) from None
+        for arm, mean in zip(names, numbers, strict=True):
+            if not math.isfinite(mean):
+                raise MeansError(f"the mean of arm {arm!r} is {mean}; it must be finite.")
+            # At the ends, too: whoever takes nothing has no side effects.
+            if self.low is not None and self.high is not None and not self.low <= mean <= self.high:
+                raise MeansError(
+                    f"the mean of arm {arm!r} is {mean:g}, outside [{self.low:g}, {self.high:g}]; "
+                    "correct it, or low and high."
+                )
+        return tuple(numbers)
+
+    def check_size(self, arms: Sequence[str]) -> None:
+        """Raise `ProblemError` or `MeansError` unless what is given by arm has one for each."""
+        try:
+            self.noise.check_size(len(arms))
+            if self.means is not None:
+                with about("means"):
+                    self._check_means(self.means, arms)
+        except (ProblemError, MeansError) as error:
+            raise type(error)(f"measured {self.name!r}: {error}", place=error.place) from None
+
+    @property
+    def noise(self) -> Gaussian | Bounded:
+        """The family of measurements."""
+        if self.sigma is None:
+            assert self.low is not None
+            assert self.high is not None
+            return Bounded(self.low, self.high)
+        return Gaussian(self.sigma, sigma_guess=self.sigma_guess)
+
+    @property
+    def sense(self) -> str:
+        """`"<="` or `">="`."""
+        return str(self.limit)[:2]
+
+    @property
+    def level(self) -> float:
+        """The number in the limit, as the user wrote it."""
+        return float(rational(str(self.limit)[2:].strip()))
+
+    @property
+    def sign(self) -> int:
+        """-1 for a limit from below, by which it becomes one from above; else 1."""
+        return 1 if self.sense == "<=" else -1
+
+    @property
+    def bound(self) -> float:
+        """The limit on ``signed(means) @ policy``, without the tolerance."""
+        return self.sign * self.level
+
+    def signed(self, means: npt.ArrayLike) -> Array:
+        """Coefficients of the row as a limit from above."""
+        return np.asarray(self.sign * np.asarray(means, dtype=float) + 0.0)
+
+    def deviations(self, size: int) -> Array:
+        """Standard deviation per arm, or half the range, or the guess where it is unknown."""
+        if isinstance(self.noise, Gaussian) and not self.noise.knows_sigma:
+            self._need_guess()
+        return spreads(self.noise, size)
+
+    def _need_guess(self) -> None:
+        if self.sigma_guess is None:
+            raise ProblemError(
+                f"measured {self.name!r}: sigma is unknown and no guess of it is given: a bound "
+                f"needs one; add 'sigma_guess = ...' to [measured.{self.name}], one number or one "
+                "per arm.",
+                place=Place(field=f"measured.{self.name}.sigma_guess"),
+            )
+
+    def means_in(self, given: object, arms: Sequence[str]) -> Array:
+        """Means per arm, as given or else the row's own, unsigned.
+
+        Raises
+        ------
+        MeansError
+            If there are none, their number is wrong, or one cannot be.
+        """
+        with about("measured"), about(self.name), about("means"):
+            if given is None:
+                given = self.means
+            if given is None:
+                raise MeansError(
+                    f"measured {self.name!r} has no means: a guess of each arm's is needed; add "
+                    f"'means = [...]' to [measured.{self.name}] or pass them."
+                )
+            try:
+                return np.array(self._check_means(given, arms))
+            except MeansError as error:
+                raise MeansError(f"measured {self.name!r}: {error}", place=error.place) from None
+
+    def check_value(self, value: object) -> float:
+        """Return a measurement as a float, or raise `RewardError` if it cannot be one."""
+        try:
+            number = check_number(value, f"a measurement of {self.name!r}")
+        except ProblemError as error:
+            raise RewardError(str(error)) from None
+        if self.low is not None and self.high is not None and not self.low <= number <= self.high:
+            raise RewardError(
+                f"measurements of {self.name!r} lie between {self.low:g} and {self.high:g}; "
+                f"got {number:g}."
+            )
+        limit = self.noise.largest_reward()
+        if not abs(number) <= limit:
+            raise RewardError(
+                f"measurements of {self.name!r} are finite numbers, at most {limit:g} in size; "
+                f"got {number:g}."
+            )
+        return number
+
+    def to_dict(self) -> dict[str, object]:
+        """The entries of its table in a problem file; what is not said is left out."""
+        content = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        del content["name"]
+        if not self.tolerance:
+            del content["tolerance"]
+        return {key: value for key, value in content.items() if value is not None}
+
+
+def spreads(noise: Family, size: int) -> Array:
+    """Sub-Gaussian deviations per arm, in the user's units; a guess where sigma is unknown.
+
+    Examples
+    --------
+    >>> spreads(Bounded(1.0, 5.0), 2).tolist()
+    [2.0, 2.0]
+    """
+    sigma = noise.gaussian_deviations(size)
+    scale = float(noise.from_unit(1.0) - noise.from_unit(0.0))
+    return noise.sigmas(size) if sigma is None else scale * sigma
+
+
+def check_measured(
+    given: object, arms: tuple[str, ...], groups: Iterable[str], rows: Iterable[str]
+) -> tuple[Measured, ...]:
+    """Measured rows: a list of them, or a mapping from names to rows or their tables."""
+    if isinstance(given, Mapping):
+        found = [_from_entry(name, entry) for name, entry in given.items()]
+    elif isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        found = list(given)
+    else:
+        raise ProblemError(
+            "measured must be a list of Measured(...), or a mapping from names to tables such as "
+            f"{{'limit': '<= 0.3', 'sigma': 0.5}}; got {reprlib.repr(given)}."
+        )
+    taken = {
+        name: what
+        for what, names in (("an arm", arms), ("a group", groups), ("a constraint", rows))
+        for name in names
+    }
+    for row in found:
+        if not isinstance(row, Measured):
+            raise ProblemError(
+                f"measured takes Measured('toxicity', '<= 0.3', ...); got {reprlib.repr(row)}."
+            )
+        with about(row.name):
+            if row.name in taken:
+                raise ProblemError(
+                    f"measured {row.name!r} has the name of {taken[row.name]}; rename one of them."
+                )
+            taken[row.name] = "another measured row"
+            row.check_size(arms)
+    if len(found) > MOST_MEASURED:
+        raise ProblemError(
+            f"there are {count(len(found), 'measured row')}; at most {MOST_MEASURED} are possible: "
+            "what an answer must be told apart from lies on faces of as many dimensions, and "
+            "beyond two these cannot be searched with a certificate. Keep the limits that matter, "
+            "or measure a weighted sum of them."
+        )
+    return tuple(found)
+
+
+def check_company(measured: Sequence[Measured], rewards: Family, stop_when: object) -> None:
+    """Refuse what does not go with measured rows."""
+    if not measured:
+        return
+    if not isinstance(rewards, Gaussian | Bernoulli):
+        raise ProblemError(
+            "measured rows go with gaussian, bernoulli and bounded rewards, whose spread is known "
+            f"or learned; {rewards.name} rewards have none that holds for all means. Choose "
+            "another family.",
+            place=Place(field="rewards.family"),
+        )
+    if rewards.domain is not None:
+        raise ProblemError(
+            "a domain does not go with measured rows; remove it.",
+            place=Place(field="rewards.domain"),
+        )
+    if stop_when is not None:
+        raise ProblemError(
+            "stop_when does not go with measured rows: epsilon and the tolerances say what is good "
+            "enough; give epsilon instead.",
+            place=Place(field="stop_when"),
+        )
+
+
+def _from_entry(name: object, entry: object) -> Measured:
+    if isinstance(entry, Measured):
+        if entry.name != name:
+            raise ProblemError(
+                f"measured {reprlib.repr(name)} maps to a row that is named {entry.name!r}; give "
+                "them the same name."
+            )
+        return entry
+    with about(str(name)):
+        if not isinstance(entry, Mapping):
+            raise ProblemError(
+                f"measured {reprlib.repr(name)} must be a table, a line [measured.{name}] with its "
+                f"entries below; got {reprlib.repr(entry)}."
+            )
+        known = tuple(f.name for f in dataclasses.fields(Measured) if f.name != "name")
+        for key in entry:
+            if key not in known:
+                raise ProblemError(
+                    f"unknown key {reprlib.repr(key)} in [measured.{name}]{guess(str(key), known)}",
+                    place=Place(field=str(key)),
+                )
+        if "limit" not in entry:
+            raise ProblemError(
+                f'limit is missing in [measured.{name}]; add a line such as limit = "<= 0.3".'
+            )
+        arguments: dict[str, Any] = dict(entry)
+        return Measured(name, arguments.pop("limit"), **arguments)  # type: ignore[arg-type]
+
+
+def _check_column(name: object) -> str:
+    """A name that is a column of tables, too."""
+    checked = check_name(name, "a measured row")
+    wrong = re.search(r"[,;\"`]", checked)
+    if wrong:
+        raise ProblemError(
+            f"the name of a measured row, {checked!r}, contains {wrong.group()!r}, which a column "
+            "of a CSV file cannot; remove it."
+        )
+    if checked != checked.strip() or checked[0] in "'=+-@＝＋－＠":
+        raise ProblemError(
+            f"the name of a measured row, {checked!r}, begins or ends in a way that spreadsheets "
+            "change; begin with a letter and leave out outer spaces."
+        )
+    if checked.casefold() in _COLUMNS:
+        raise ProblemError(
+            f"the name of a measured row, {checked!r}, is that of another column of tables; "
+            "rename it."
+        )
+    return checked
+
+
+def _check_limit(limit: object) -> str:
+    """A limit as ``<= number`` or ``>= number``."""
+    sense, number = "<=", limit
+    if isinstance(limit, str):
+        parts = _LIMIT.fullmatch(limit)
+        if parts is None:
+            raise ProblemError(
+                f"limit must be '<=' or '>=' and a number, such as '<= 0.3'; got {limit!r}."
+            )
+        sense = _SENSES[parts[1]]
+        try:
+            number = float(rational(parts[2]))
+        except (ValueError, ZeroDivisionError, OverflowError):
+            raise ProblemError(
+                f"limit must be '<=' or '>=' and a number, such as '<= 0.3'; got "
+                f"{reprlib.repr(limit)}."
+            ) from None
+    level = check_number(number, "limit")
+    if not math.isfinite(level):
+        raise ProblemError(f"limit must be finite; got {level:g}.")
+    return f"{sense} {exactly(level + 0.0)}"
+
+
+def _check_tolerance(tolerance: object) -> float:
+    number = check_number(tolerance, "tolerance")
+    if not 0 <= number < math.inf:
+        raise ProblemError(
+            "tolerance must be 0 or a positive number, in the unit of measurements; "
+            f"got {number:g}."
+        )
+    return number + 0.0  # no negative zero

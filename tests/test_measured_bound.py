@@ -1,0 +1,403 @@
+"""The bound with measured limits: ground truth, brute force, symmetries, and what is refused."""
+
+import itertools
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import simplexplore as sx
+from commands import run
+from simplexplore.bound import measured_search
+from simplexplore.bound.measured_information import MeasuredInformation
+from simplexplore.geometry.faces import faces
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.report import measured_plot
+
+
+@pytest.fixture(autouse=True)
+def few_nodes(monkeypatch):
+    """The bracket over answers takes longest; one test looks at it."""
+    monkeypatch.setattr(measured_search, "MOST_NODES", 0)
+
+
+def problem(mu, rows, limits, epsilon, tolerance, sigma=1.0, tau=1.0, constraints=(), **more):
+    rows, limits = np.atleast_2d(rows).tolist(), np.atleast_1d(limits).tolist()
+    tolerances = np.broadcast_to(tolerance, len(rows)).tolist()
+    measured = [
+        sx.Measured(f"m{i}", limit, sigma=tau, tolerance=eta, means=row)
+        for i, (row, limit, eta) in enumerate(zip(rows, limits, tolerances, strict=True))
+    ]
+    return sx.Problem(
+        len(mu),
+        constraints,
+        means=mu,
+        rewards=sx.Gaussian(sigma),
+        epsilon=epsilon,
+        measured=measured,
+        **more,
+    )
+
+
+C1 = ([1, 0], [1, 0], 0.5)
+C2 = ([1, 0.6, 0.2], [1.0, 0.5, 0.1], 0.5, 0.1, 0.05)
+C3 = ([1, 0.8, 0.5, 0.3], [0.9, 0.6, 0.3, 0.2], 0.45, 0.1, 0.05, 1.0, 0.5)
+
+# From KKT systems in 25 digits (two arms), and from semi-infinite programs with cutting planes.
+TRUTH = {
+    "C1a": ((*C1, 0.1, 0.0), 823.05617966512, [0.4504722161], [0.4991521471], 2e-11),
+    "C1b": ((*C1, 0.2, 0.0), 220.99558937611, [0.4032690351], [0.4953445727], 2e-11),
+    "C1c": ((*C1, 0.1, 0.1), 205.61899560324, [0.5009436404], [0.5475910183], 2e-11),
+    "C2": (C2, 503.592798, [0.1443, 0.6382], [0.2311, 0.5264], 1e-8),
+    "C3": (C3, 240.436292, [0.0622, 0.4111, 0.4364], [0.1482, 0.3504, 0.3346], 1e-8),
+}
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_ground_truth(name):
+    given, time, answer, shares, digits = TRUTH[name]
+    bound = sx.lower_bound(problem(*given))
+    own = bound.own
+    assert own.characteristic_time == pytest.approx(time, rel=digits)
+    assert own.relative_gap < 3e-11
+    accuracy = 1e-6 if len(answer) == 1 else 1e-4
+    np.testing.assert_allclose(own.answer[: len(answer)], answer, atol=accuracy)
+    np.testing.assert_allclose(own.allocation[: len(shares)], shares, atol=accuracy)
+    assert sum(x.weight for x in own.deciding) == pytest.approx(1, abs=1e-6)
+    assert bound.time_of(own.allocation) == pytest.approx(time, rel=1e-8)
+    assert bound.time_of(np.ones(len(own.answer))) > time * (1 - 1e-8)
+    # Where samples keep the limits as well, it takes no less.
+    assert bound.scenarios["anytime"].characteristic_time >= time * (1 - 1e-9)
+
+
+def test_no_answer_is_quicker_by_more_than_is_said(monkeypatch):
+    monkeypatch.setattr(measured_search, "MOST_NODES", 30)
+    for given, time, gap in ((TRUTH["C1b"][0], 220.99558937611, 0.03), (C2, 503.592798, 0.25)):
+        least = sx.lower_bound(problem(*given)).own.least_time
+        assert time / (1 + gap) <= least <= time
+
+
+# ------------------------------------------------------------------ closest alternatives
+
+
+def instance(seed, size, rows, constraints=()):
+    rng = np.random.default_rng(seed)
+    polytope = Polytope(sx.Problem(size, constraints))
+    return polytope, MeasuredInformation(
+        *faces(polytope, rows),
+        mu=rng.normal(size=size),
+        variance=rng.uniform(0.3, 2, size),
+        rows=rng.normal(size=(rows, size)),
+        row_variance=rng.uniform(0.3, 2, (rows, size)),
+        tolerance=np.zeros(rows),
+        epsilon=2.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "rows", "constraints"),
+    [(2, 1, ()), (4, 1, ()), (4, 1, ["each <= 0.5"]), (4, 2, ()), (5, 2, ["a1 + a2 <= 0.6"])],
+)
+def test_no_policy_is_closer_than_what_is_proven(size, rows, constraints):
+    rng = np.random.default_rng(size + 10 * rows)
+    for seed in range(4):
+        polytope, information = instance(seed, size, rows, constraints)
+        corners = np.unique(information.edges.reshape(-1, size), axis=0)
+        pi = rng.dirichlet(np.ones(len(corners))) @ corners
+        w = rng.dirichlet(3 * np.ones(size))
+        proven, rivals = information.proven(pi, w)
+        found = rivals.value.min()
+        assert found * (1 - 2e-9) <= proven <= found
+        # All over the policies, not only on faces.
+        anywhere = rng.dirichlet(0.3 * np.ones(len(corners)), 20_000) @ corners
+        values = information.distance(anywhere, pi, w)
+        assert values.min() >= proven
+        # And no descent from the best of them gets below.
+        best = anywhere[values.argmin()]
+        above, limit = polytope.inequalities()
+        low, high = polytope.limits()
+        descent = minimize(
+            lambda x, i=information, p=pi, w=w: float(i.distance(x, p, w)),
+            best,
+            method="SLSQP",
+            bounds=list(zip(low, np.minimum(high, 1), strict=True)),
+            constraints=[
+                {"type": "eq", "fun": lambda x: x.sum() - 1},
+                {"type": "ineq", "fun": lambda x, a=above, b=limit: b - a @ x + 1e-12},
+            ],
+        )
+        if abs(descent.x.sum() - 1) < 1e-9:
+            assert descent.fun >= proven * (1 - 1e-6)
+
+
+def test_alternatives_do_what_they_say_and_no_closer_ones_do():
+    _, information = instance(3, 3, 2)
+    rng = np.random.default_rng(0)
+    pi, w, x = (rng.dirichlet(np.ones(3)) for _ in range(3))
+    shift, limits = information.rival_shift(x[None], pi, w)[0], information.limit_shift(x, pi, w)
+    assert (information.mu + shift) @ (x - pi) == pytest.approx(information.epsilon)
+    assert ((information.rows + limits) @ x <= 1e-12).all()
+    value = float(information.distance(x, pi, w))
+    gains = sum(part[0] for part in information.rival_gains(x[None], pi, w))
+    assert w @ gains == pytest.approx(value)
+
+    def distance(z):
+        a, b = z[:3], z[3:].reshape(2, 3)
+        return (
+            0.5 * (w * a**2 / information.variance).sum()
+            + 0.5 * (w * b**2 / information.row_variance).sum()
+        )
+
+    direct = minimize(
+        distance,
+        np.zeros(9),
+        method="SLSQP",
+        constraints=[
+            {
+                "type": "ineq",
+                "fun": lambda z: (information.mu + z[:3]) @ (x - pi) - information.epsilon,
+            },
+            {"type": "ineq", "fun": lambda z: -(information.rows + z[3:].reshape(2, 3)) @ x},
+        ],
+        options={"ftol": 1e-14},
+    )
+    assert value == pytest.approx(direct.fun, rel=1e-6)
+
+
+def brute_force(mu, row, limit, epsilon, eta, steps):
+    """T over grids of answers, shares and policies x on edges."""
+    size = len(mu)
+    grid = np.array(
+        [p for p in itertools.product(range(steps + 1), repeat=size) if sum(p) == steps]
+    )
+    answers, shares = grid / steps, (grid + 0.3) / (steps + 0.3 * size)
+    s = np.linspace(0, 1, 121)[:, None]
+    x = np.concatenate(
+        [
+            s * np.eye(size)[a] + (1 - s) * np.eye(size)[b]
+            for a, b in itertools.combinations(range(size), 2)
+        ]
+    )
+    mu, row = np.array(mu), np.array(row)
+    best = 0.0
+    for pi in answers:
+        r, margin = epsilon + mu @ pi - x @ mu, limit + eta - row @ pi
+        k = np.maximum(x @ row - limit, 0)
+        if margin <= 0 or ((r <= 0) & (k <= 0)).any():
+            continue
+        q = (x - pi) ** 2 @ (1 / shares.T) + 1e-300
+        h = np.maximum(r, 0)[:, None] ** 2 / (2 * q) + k[:, None] ** 2 / (2 * x**2 @ (1 / shares.T))
+        violated = margin**2 / (2 * (pi**2) @ (1 / shares.T))
+        best = max(best, np.minimum(h.min(axis=0), violated).max())
+    return 1 / best
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("size", "steps", "off"), [(2, 100, 0.04), (3, 15, 0.4)])
+def test_brute_force_over_answers_and_alternatives(seed, size, steps, off):
+    rng = np.random.default_rng(seed)
+    mu, row = rng.uniform(0, 1, size), rng.uniform(0, 1, size)
+    limit = float(0.4 * row.min() + 0.6 * row.max())
+    given = (mu.tolist(), row.tolist(), limit, 0.25, 0.1)
+    own = sx.lower_bound(problem(*given)).own
+    assert 0.998 < brute_force(*given, steps) / own.characteristic_time < 1 + off
+
+
+# ------------------------------------------------------------------ symmetries
+
+
+def time(*args, **more):
+    return sx.lower_bound(problem(*args, **more)).characteristic_time
+
+
+def test_units_and_origins_do_not_matter():
+    mu, row = np.array(C2[0]), np.array(C2[1])
+    limit, epsilon, eta = C2[2:]
+    first = time(*C2)
+    assert time(mu + 7, row - 3, limit - 3, epsilon, eta) == pytest.approx(first, rel=1e-8)
+    assert time(50 * mu, 1e-3 * row, 1e-3 * limit, 50 * epsilon, 1e-3 * eta, 50.0, 1e-3) == (
+        pytest.approx(first, rel=1e-8)
+    )
+    halved = time(mu / 2, row / 2, limit / 2, epsilon / 2, eta / 2)
+    assert halved == pytest.approx(4 * first, rel=1e-8)
+    assert time(mu[::-1], row[::-1], limit, epsilon, eta) == pytest.approx(first, rel=1e-8)
+
+
+def test_a_limit_from_below_is_one_from_above_mirrored():
+    _, row, limit, _, eta = C2
+    plain = sx.lower_bound(problem(*C2))
+    mirrored = plain.problem.replace(
+        measured=[sx.Measured("m0", f">= {-limit}", sigma=1, tolerance=eta, means=np.negative(row))]
+    )
+    bound = sx.lower_bound(mirrored)
+    assert bound.characteristic_time == pytest.approx(plain.characteristic_time, rel=1e-12)
+    np.testing.assert_allclose(bound.own.closest_measured, -plain.own.closest_measured, rtol=1e-9)
+    assert bound.policy.tolist() == plain.policy.tolist()
+
+
+def test_a_second_row_far_away_changes_nothing():
+    mu, row, limit, epsilon, eta = C2
+    two = time(mu, [row, [0.1, 0.5, 0.2]], [limit, 9.0], epsilon, [eta, 0.0])
+    assert two == pytest.approx(TRUTH["C2"][1], rel=2e-8)
+
+
+def test_more_room_never_takes_longer():
+    mu, row, limit, _, _ = C2
+    times = [time(mu, row, limit, x, y) for x, y in ((0.1, 0.02), (0.1, 0.05), (0.2, 0.05))]
+    assert times == sorted(times, reverse=True)
+
+
+def test_samples_of_their_own_price():
+    dear = sx.lower_bound(problem(*C2, costs=[2.0, 2.0, 2.0]))
+    assert dear.characteristic_time == pytest.approx(2 * TRUTH["C2"][1], rel=1e-7)
+    assert dear.samples == pytest.approx(dear.cost / 2)
+    uneven = sx.lower_bound(problem(*C2, costs=[5.0, 1.0, 1.0]))
+    assert uneven.allocation[0] < 0.23
+    # The same by hand: a sample of a1 for 5 tells a fifth per unit, its variances are 5 times.
+    sigma = (math.sqrt(5), 1.0, 1.0)
+    assert uneven.characteristic_time == pytest.approx(time(*C2, sigma=sigma, tau=sigma), rel=1e-7)
+
+
+# ------------------------------------------------------------------ epsilon 0, tight, degenerate
+
+
+def test_slack_rows_leave_edges_and_margins():
+    free = sx.lower_bound(sx.Problem(3), [1.0, 0.5, 0.2])
+    slack = sx.lower_bound(problem([1.0, 0.5, 0.2], [0.1, 0.9, 0.5], 50.0, 0.0, 0.0))
+    assert slack.characteristic_time == pytest.approx(free.characteristic_time, rel=1e-8)
+    np.testing.assert_allclose(slack.own.answer, [1, 0, 0])
+    # A margin of 0.01 decides: T = 2 tau^2 / margin^2 for one arm.
+    close = sx.lower_bound(problem([1.0, 0.0], [0.1, 0.9], 0.11, 0.0, 0.0, tau=0.5))
+    alone = 2 * 0.5**2 / 0.01**2
+    assert alone < close.characteristic_time < 1.1 * alone
+    assert close.own.deciding[0].limit == "m0"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ([1, 0], [1, 0], 0.5, 0.0, 0.0),  # tight, no room
+        ([1, 0], [1, 0], 1.0, 0.0, 0.0),  # the best vertex, exactly at the limit
+        ([1, 0], [0.5, 0.3], 0.3, 0.1, 0.0),  # only one policy keeps the limit
+        ([1, 1], [0.1, 0.2], 9.0, 0.0, 0.0),  # a tie
+    ],
+)
+def test_where_no_samples_are_enough(given):
+    bound = sx.lower_bound(problem(*given))
+    assert bound.characteristic_time == math.inf
+    assert bound.samples == math.inf
+
+
+def test_tolerance_makes_up_for_epsilon():
+    # With 0.2 to exceed the limit by, half of it earns 0.1 more than the best that keeps it.
+    found = sx.lower_bound(problem([1, 0], [1, 0], 0.5, 0.0, 0.2))
+    assert 100 < found.characteristic_time < 1000
+    assert 0.5 < found.own.answer[0] < 0.7
+    at_limit = sx.lower_bound(problem([1, 0], [1, 0], 1.0, 0.0, 0.2))
+    assert math.isfinite(at_limit.characteristic_time)
+
+
+def test_one_policy_alone():
+    # Its toxicity is all that is to be learned: T = 2 (sum tau pi)^2 / margin^2.
+    one = problem([1, 0], [0.2, 0.6], 0.5, 0.1, 0.0, constraints=["a1 == 0.5"])
+    assert sx.lower_bound(one).characteristic_time == pytest.approx(2 / 0.1**2, rel=1e-8)
+
+
+def test_arms_without_use_and_limits_on_samples():
+    more = problem([*C2[0], 5.0], [*C2[1], 3.0], *C2[2:], constraints=["a4 == 0"])
+    bound = sx.lower_bound(more)
+    assert bound.characteristic_time == pytest.approx(TRUTH["C2"][1], rel=1e-7)
+    assert bound.allocation[3] < 1e-9
+    fair = sx.lower_bound(problem(*C2, exploration=["a2 <= 0.3"]))
+    assert fair.problem.scenario == "exploration"
+    assert fair.characteristic_time > 1.01 * TRUTH["C2"][1]
+    assert fair.allocation[1] <= 0.3 + 1e-9
+    never = sx.lower_bound(problem(*C2, exploration=["a1 == 0"]))
+    assert never.characteristic_time == math.inf
+    assert [x.arm for x in never.own.unknowable] == ["a1"]
+
+
+def test_what_no_mix_keeps_is_said():
+    with pytest.raises(sx.InfeasibleError, match=r"no mix keeps m0 <= 0.2: the least is 0.3, with"):
+        sx.lower_bound(problem([1, 0], [0.3, 0.5], 0.2, 0.1, 0.5))
+    with pytest.raises(sx.InfeasibleError, match=r"keeps m0 <= 0.1 and m1 <= 0.1 together") as e:
+        sx.lower_bound(problem([1, 0], [[0, 1], [1, 0]], [0.1, 0.1], 0.1, 0.1))
+    assert e.value.conflict == ("m0", "m1")
+    with pytest.raises(sx.InfeasibleError) as e:
+        sx.lower_bound(problem([1, 0], [0.3, 0.5], 0.2, 0.1, 0.0))
+    # Some share of samples for which no policy is close to keeping the limit, by brute force.
+    s, w = np.linspace(0, 1, 401), np.linspace(0.01, 0.99, 401)[:, None]
+    value = (0.1 + 0.2 * (1 - s)) ** 2 / (2 * (s**2 / w + (1 - s) ** 2 / (1 - w)))
+    samples = 1 / value.min(axis=1).max() * 0.8 * math.log(9)
+    found = float(re.search(r"about (\S+) samples tell", str(e.value)).group(1))
+    assert found == pytest.approx(samples, rel=2e-3)
+    upper = sx.Measured("m", ">= 2", sigma=1, means=[0, 1])
+    with pytest.raises(sx.InfeasibleError, match="no mix keeps m >= 2: the most is 1, with a2 al"):
+        sx.lower_bound(sx.Problem(2, measured=[upper], means=[1, 0], epsilon=0.1))
+    with pytest.raises(sx.InfeasibleError, match=r"least is 0\.6.*about 351\.6 samples"):
+        # One policy alone: 2 tau^2 / 0.1^2 kl(0.1, 0.9).
+        sx.lower_bound(problem([1, 0], [0.7, 0.5], 0.5, 0.1, 0, constraints=["a1 == 0.5"]))
+    with pytest.raises(sx.InfeasibleError, match="c1"):
+        sx.lower_bound(problem([1, 0], [0, 0], 0.5, 0.1, 0.1, constraints=["a1 + a2 <= 0.5"]))
+
+
+def test_bounded_noise_counts_as_half_its_range():
+    plain = problem(*C2, sigma=0.5, tau=0.5)
+    rows = [sx.Measured("m0", 0.5, low=0, high=1, tolerance=0.05, means=C2[1])]
+    coins = plain.replace(measured=rows, rewards=sx.Bounded(0, 1), means=[0.99, 0.59, 0.19])
+    bound = sx.lower_bound(coins)
+    assert bound.characteristic_time == pytest.approx(
+        sx.lower_bound(plain).characteristic_time, rel=1e-7
+    )
+    assert bound.samples == 0
+    assert not bound.is_gaussian
+
+
+def test_unknown_sigma_is_taken_as_guessed():
+    rows = [sx.Measured("m0", 0.5, sigma_guess=1.0, tolerance=0.05, means=C2[1])]
+    rewards = sx.Gaussian("unknown", sigma_guess=1.0)
+    bound = sx.lower_bound(problem(*C2).replace(measured=rows, rewards=rewards))
+    assert bound.characteristic_time == pytest.approx(TRUTH["C2"][1], rel=1e-7)
+
+
+# ------------------------------------------------------------------ faces
+
+
+def test_faces_of_known_bodies():
+    octahedron = faces(Polytope(sx.Problem(4, ["each <= 0.5"])), 2)
+    assert [len(x) for x in octahedron] == [12, 8]
+    simplex = faces(Polytope(sx.Problem(5)), 2)
+    assert [len(x) for x in simplex] == [10, 10]
+    prism = faces(Polytope(sx.Problem(5, ["a1 + a2 == 0.5", "a3 + a4 + a5 == 0.5"])), 2)
+    assert [len(x) for x in prism] == [9, 2 + 3 * 2]
+    segment = faces(Polytope(sx.Problem(2)), 2)
+    assert [len(x) for x in segment] == [1, 0]
+
+
+# ------------------------------------------------------------------ what people see
+
+
+def test_the_command_says_it_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(measured_plot, "EPSILON", np.array([0.5, 1.0]))
+    file = tmp_path / "dose.toml"
+    problem(*C2).to_file(file)
+    picture = tmp_path / "dose.png"
+    found = json.loads(run("bound", file, "--json", "--plot", picture).stdout)
+    own = found["scenarios"]["end-of-time"]
+    assert own["characteristic_time"] == pytest.approx(TRUTH["C2"][1], rel=1e-7)
+    assert own["least_characteristic_time"] <= own["characteristic_time"]
+    assert own["expected_samples"] is None
+    assert {x["limit"] for x in own["deciding"]} == {"m0", None}
+    assert set(own["closest_measured"]) == {"m0"}
+    (row,) = found["measured"]
+    assert (row["name"], row["limit"], row["tolerance"]) == ("m0", "<= 0.5", 0.05)
+    assert row["value"] == pytest.approx(0.5)
+    assert found["is_lower_bound"]
+    assert "m0" in found["active"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    text = run("bound", file).stdout
+    for words in ("1 measured limit", "What makes it hard", "m0 <= 0.5", "to within 0.05"):
+        assert words in " ".join(text.split())
