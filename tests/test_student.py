@@ -200,10 +200,23 @@ def test_runs_are_right_and_repeat():
     assert (~results.correct).sum() <= 19
     again = sx.simulate(problem, runs=40, seed=5)
     assert results.stopping_times.tolist() == again.stopping_times.tolist()
-    for sampler in ("ctns", "uniform"):
+    for sampler in ("ctns", "cge", "uniform"):
         assert (~sx.simulate(problem, sampler=sampler, runs=40, seed=5).correct).sum() <= 19
     near = sx.simulate(problem, means=[0.5, 0.49, 0.49], runs=40, seed=6, max_steps=2000)
     assert (~near.correct & ~near.capped).sum() <= 19
+
+
+def test_answers_within_epsilon():
+    """More than 19 wrong of 40 at delta = 0.1 has probability 1e-9; a tie is no trouble."""
+    for equal in (False, True):
+        rewards = Gaussian("unknown", equal_sigma=equal, sigma_guess=1.0)
+        problem = sx.Problem(
+            3, {"cap": "a1 <= 0.6"}, rewards, means=[1.0, 1.0, -1.0], delta=0.1, epsilon=0.7
+        )
+        results = sx.simulate(problem, runs=40, seed=3)
+        assert results.is_proven
+        assert (~results.correct).sum() <= 19
+        assert not results.capped.any()
 
 
 def test_compiled_and_uncompiled_evidence_have_the_same_bits():

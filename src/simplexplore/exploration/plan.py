@@ -11,9 +11,7 @@ import numpy.typing as npt
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
-from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem, check_problem
-from simplexplore.problem.spelling import listed
 from simplexplore.problem.stop_when import StopWhen
 from simplexplore.samplers import TRACKINGS, Sampler, find_sampler
 
@@ -34,7 +32,7 @@ class Plan:
     bound: Bound | None = field(default=None, compare=False, repr=False)  # where means are known
 
     def __post_init__(self) -> None:
-        _check_supported(self.problem, self.sampler, self.threshold)
+        _check_supported(self.problem, self.threshold)
         if self.tracking is not None and self.tracking not in TRACKINGS:
             raise SettingError(
                 f"there is no tracking {self.tracking!r}. Known: {', '.join(TRACKINGS)}."
@@ -118,7 +116,7 @@ def prepare_simulation(
     """
     chosen, rule = find_sampler(sampler), find_threshold(threshold)
     problem = _changed(problem, epsilon=epsilon, stop_when=stop_when, scenario=scenario)
-    _check_supported(problem, chosen, rule)  # before the bound, which takes longer
+    _check_supported(problem, rule)  # before the bound, which takes longer
     bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
     if bound.ties and not (problem.epsilon or problem.stop_when or may_tie):
         raise SettingError(_tied(bound))
@@ -140,30 +138,10 @@ def _changed(problem: Problem, **changes: object) -> Problem:
     )
 
 
-# Samplers of ours that see variances only through what an edge tells, or not at all.
-_LEARNING_SAMPLERS = ("top-two", "ctns", "ptns", "uniform", "oracle")
-
-
-def _check_supported(problem: Problem, sampler: Sampler, threshold: Threshold) -> None:
+def _check_supported(problem: Problem, threshold: Threshold) -> None:
     """Refuse what cannot be run with an unknown sigma."""
-    rewards = problem.rewards
-    if rewards.knows_sigma:
+    if problem.rewards.knows_sigma:
         return
-    if isinstance(rewards, Gaussian) and rewards.equal_sigma:
-        raise SettingError(
-            "nothing that explores uses equal_sigma yet, only `bound` does; drop it: each arm's "
-            "sigma is learned by itself, which is right for equal ones, too."
-        )
-    if problem.epsilon:
-        raise SettingError(
-            "epsilon goes with a known sigma only; with an unknown one stop_when = {regret = ...} "
-            "ends an exploration when the policy is good enough."
-        )
-    if sampler.is_ours and sampler.name not in _LEARNING_SAMPLERS:
-        raise SettingError(
-            f"the {sampler.name} sampler needs a known sigma; with an unknown one there are "
-            f"{listed(_LEARNING_SAMPLERS)}."
-        )
     if threshold.name in ("kk21", "mixture") and threshold.file is None:
         raise SettingError(
             f"the threshold {threshold.name!r} is for a known sigma; with an unknown one 'tilt' is "

@@ -51,7 +51,7 @@ _LOSS = 0.01
 _LEAST_LOSS = 1e-5
 _MOST_CELLS = 400
 
-_ROUNDING = 2.0**-44
+ROUNDING = 2.0**-44
 
 # Less than this below the largest, a summand is left out.
 _NEGLIGIBLE = 40.0
@@ -88,27 +88,33 @@ def learn(setting: Setting, run: Run, arm: int, before: float, after: float) -> 
     """Take in a reward's deviations from the arm's mean before and after it.
 
     Samplers see the arm's sum of squares and one more of what is usual, so that equal rewards at
-    the start do not pass for no variance at all.
+    the start do not pass for no variance at all; or what is usual, where all have the same.
     """
     total = setting.size
     run.squares[arm] += before * after
     run.squares[total] += before * after
     usual = run.squares[total] / run.integers[PULLS]
     first, last = arm, arm + 1
-    if run.integers[WARM] == 0:  # what is usual still changes
+    if setting.pooled or run.integers[WARM] == 0:  # what is usual still changes
         first, last = 0, setting.size
     for a in range(first, last):
         if run.n[a] > 0.0:
-            seen = (run.squares[a] + usual) / run.n[a]
+            seen = usual if setting.pooled else (run.squares[a] + usual) / run.n[a]
             run.variance[a] = max(seen, floor_of_variance(run.mean[a]))
 
 
 @inlined
-def at_closest(table: Table, run: Run, edge: int, gap: float, spread: float) -> float:
+def at_closest(
+    setting: Setting, table: Table, run: Run, edge: int, gap: float, spread: float
+) -> float:
     """Student's evidence at the alternative that is closest if variances were known."""
     if not gap > 0.0:
         return 0.0
     total = 0.0
+    if setting.pooled:
+        for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+            total += run.n[table.arm[k]]
+        return 0.5 * total * math.log1p(gap * gap / (spread * total))
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         a = table.arm[k]
         n = run.n[a]
@@ -133,16 +139,16 @@ def gap_and_spread(table: Table, run: Run, edge: int) -> tuple[float, float]:
 def statistic(setting: Setting, table: Table, run: Run, edge: int) -> float:
     """The statistic of an edge of any table."""
     gap, spread = gap_and_spread(table, run, edge)
-    return at_closest(table, run, edge, gap, spread)
+    return at_closest(setting, table, run, edge, gap, spread)
 
 
 @kernel
-def refresh_edge(table: Table, run: Run, edge: int, e: int) -> None:
+def refresh_edge(setting: Setting, table: Table, run: Run, edge: int, e: int) -> None:
     """Recompute gap and statistic of an edge, the e-th of its vertex."""
     gap, spread = gap_and_spread(table, run, edge)
     run.gap[e] = gap
     run.spread[e] = spread
-    run.value[e] = at_closest(table, run, edge, gap, spread)
+    run.value[e] = at_closest(setting, table, run, edge, gap, spread)
 
 
 @kernel
@@ -151,7 +157,7 @@ def refresh(setting: Setting, table: Table, run: Run) -> None:
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     for edge in range(first, table.first_edge[vertex + 1]):
-        refresh_edge(table, run, edge, edge - first)
+        refresh_edge(setting, table, run, edge, edge - first)
 
 
 @kernel
@@ -161,7 +167,7 @@ def touch(setting: Setting, table: Table, run: Run, arm: int) -> None:
     first = table.first_edge[vertex]
     for k in range(table.first_column[vertex, arm], table.first_column[vertex, arm + 1]):
         e = table.column_edge[k]
-        refresh_edge(table, run, first + e, e)
+        refresh_edge(setting, table, run, first + e, e)
 
 
 # ---------------------------------------------------------------------- one arm's mixture
@@ -231,7 +237,7 @@ def put_scale(work: Matrix, i: int, scale: int) -> None:
     gained, paid, prior = log_gamma(a), log_gamma(a0), a0 * math.log(a0)
     base = gained - paid + prior - 0.5 * math.log1p(n / c) - math.log(float(SCALES))
     size = abs(gained) + abs(paid) + abs(prior) + a * abs(math.log(a))
-    base -= _ROUNDING * (1.0 + size)  # what rounding could add
+    base -= ROUNDING * (1.0 + size)  # what rounding could add
     square = 1.0 - c * (n + c) * r * r / (n * n)
     lowest = -math.inf
     if square > 0.0:
@@ -472,7 +478,7 @@ def put_cells(work: Matrix, i: int, gap: float, gamma: float, loss: float, tange
     """Cells of an arm around Y for a multiplier of the plane; whether they cover all below Y."""
     price = gamma * work[COEFFICIENT, i]
     level = work[VALUE, i] - price * work[Y, i] - loss
-    level -= _ROUNDING * (abs(level) + abs(work[VALUE, i]))
+    level -= ROUNDING * (abs(level) + abs(work[VALUE, i]))
     work[END, i] = cells_above(work, i, price, level, 2.0 * gap / work[COEFFICIENT, i])
     work[LEVEL + tangent, i] = level
     work[BEYOND + tangent, i], _ = mixture_of(work, i, work[END, i])
@@ -517,7 +523,7 @@ def within_cells(work: Matrix, size: int, gap: float, gamma: float, loss: float)
 
     A multiplier of the plane splits the problem by arm.
     """
-    bound = gamma * gap * (1.0 - _ROUNDING)
+    bound = gamma * gap * (1.0 - ROUNDING)
     if not gamma > 0.0:
         return -math.inf
     for i in range(size):
@@ -615,7 +621,7 @@ def student_evidence(
         work[IS_FLAT, i] = 1.0 if seen < floor else 0.0
         gap += v * mean
         rounding += abs(v * mean)
-    gap -= _ROUNDING * rounding
+    gap -= ROUNDING * rounding
     if not gap > 0.0:
         return 0.0
     for i in range(size):
