@@ -86,6 +86,8 @@ class Convex:
         lies. Below the upper one, top, c . y is smooth in the angle of gamma = top sin(2 angle),
         and Newton's method takes a few steps.
         """
+        if not len(h):
+            return h
         full = np.divide(0.5 * self.w, self.c, out=np.zeros(self.c.shape), where=self.c > 0)
         limits = np.column_stack([np.zeros(len(h)), np.sort(full, axis=1)])
         row = np.arange(len(h))
