@@ -109,3 +109,18 @@ def test_samplers_see_one_variance():
     assert np.ptp(variance) == 0.0
     seen = [rewards[a, : arms.count(a)] for a in range(3)]
     assert variance[0] == pytest.approx(sum(((x - x.mean()) ** 2).sum() for x in seen) / 50)
+
+
+def test_a_study_sees_one_sigma_from_the_first_rewards_on(tmp_path):
+    problem = sx.Problem(["a", "b"], rewards=EQUAL, delta=0.1)
+    study = sx.Study.create(f"sqlite:///{tmp_path}/x.db", "x", problem, seed=2)
+    told = {"a": [], "b": []}
+    for reward in (3.0, 5.0, 1.0, 2.0, 4.5, 1.5, 3.5, 0.5):
+        (pull,) = study.ask()
+        study.tell(pull.id, reward)
+        told[pull.arm].append(reward)
+        seen = [arm["sigma"] for arm in study.status()["arms"]]
+        free = sum(max(len(x) - 1, 0) for x in told.values())
+        squares = sum(np.var(x) * len(x) for x in told.values() if x)
+        assert seen == pytest.approx([math.sqrt(squares / free)] * 2) if free else [None] * 2
+    assert study.status()["characteristic_time"] > 0

@@ -252,6 +252,7 @@ def test_a_study_says_the_same_as_an_explorer(tmp_path):
     rng = np.random.default_rng(4)
     study = Study.create(f"sqlite:///{tmp_path}/taste.db", "taste", problem, seed=2)
     explorer = sx.Explorer(problem, seed=2)
+    rewards = {}
     for _ in range(120):
         if explorer.stopped:
             break
@@ -259,12 +260,15 @@ def test_a_study_says_the_same_as_an_explorer(tmp_path):
         arm = explorer.ask()
         assert pull.arm == arm
         reward = (1.0 if arm == "a" else 0.0) + rng.normal()
+        rewards.setdefault(arm, []).append(reward)
         study.tell(pull.id, reward)
         explorer.tell(arm, reward)
     status = study.status()
     assert status["policy"] == explorer.policy.tolist()
     assert status["confidence"] == explorer.confidence
     assert status["characteristic_time"] > 0
+    seen = [arm["sigma"] for arm in status["arms"]]
+    assert seen == pytest.approx([np.std(rewards[arm], ddof=1) for arm in problem.arms])
     for a, arm in enumerate(status["arms"]):
         low, high = arm["low"], arm["high"]
         assert (-math.inf if low is None else low) < explorer.means[a]
