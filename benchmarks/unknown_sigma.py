@@ -153,6 +153,8 @@ def explored(rewards: Family, law: Law, means: tuple[float, float], runs: int) -
         rng = np.random.default_rng(1000 + run)
         drawn = [law(rng, mean, MOST) for mean in means]
         explorer = sx.Explorer(problem, seed=run)
+        explorer._engine._program.compile("step")  # runs are short, and there are many
+        explorer._engine._stopwatch.skip()
         taken = [0, 0]
         while (arm := explorer.ask()) is not None and max(taken) < MOST:
             a = problem.arms.index(arm)

@@ -20,13 +20,12 @@ from .student import ROUNDING, SCALES, floor_of_variance, log_gamma, scale_of
 # pay; the mean that they are for, the best such one so far, and the next to try.
 N, COEFFICIENT, X, WEIGHT, PULL, SQUARE, PAYS, HELD, BEST, AIM = range(10)
 
-# Samples that the prior of the variance is worth, halved: three of them, for edges of up to so
-# many rewards, and of more. One that is worth n^2 / (8 D^2) would just begin to mind that the
-# hypothesis has a larger variance than the data. Most of the mixture is for many rewards, where
-# runs spend their time.
-FEW, SOME = 100.0, 1000.0
-WEAK, MIDDLE, STRONG = 2.0, 50.0, 3000.0
-_LESS_PAY, _STRONG_PAYS = math.log(5.0), math.log(5.0 / 3.0)
+# Samples that the prior of the variance is worth, halved: one for edges of up to so many rewards,
+# and one for more. A prior minds that the hypothesis has a larger variance than the data, by a
+# part of 2 D / n: less so the more rewards there are, while a weak one pays for every order of
+# magnitude of them.
+FEW = 1000.0
+WEAK, STRONG = 8.0, 2500.0
 
 # What the cells may lose in nats, and how many there may be.
 _LOSS = 0.01
@@ -42,20 +41,18 @@ _INSIDE = 0.999
 
 
 @kernel
-def prior_of(n: float) -> tuple[float, float]:
-    """What the prior of the variance is worth for an edge of so many rewards, and what it pays."""
-    if n <= SOME:
-        return WEAK if n <= FEW else MIDDLE, _LESS_PAY
-    return STRONG, _STRONG_PAYS
+def prior_of(n: float) -> float:
+    """What the prior of the variance is worth for an edge of so many rewards."""
+    return WEAK if n <= FEW else STRONG
 
 
 @kernel
-def constant_of(n: float, a0: float, pays: float) -> float:
+def constant_of(n: float, a0: float) -> float:
     """What does not depend on the hypothesis; what rounding could add is taken off."""
     a = a0 + 0.5 * n
     gained, paid, prior, linear = log_gamma(a), log_gamma(a0), a0 * math.log(a0), a * math.log(a)
     size = 1.0 + abs(gained) + abs(paid) + abs(prior) + abs(linear) + a
-    return gained - paid + prior + a - linear - pays - ROUNDING * size
+    return gained - paid + prior + a - linear - math.log(2.0) - ROUNDING * size
 
 
 @kernel
@@ -279,8 +276,8 @@ def pooled_evidence(
     if not gap > 0.0:
         return 0.0
     gap *= (1.0 - ROUNDING) / math.sqrt(max(squares / n, floor))
-    a0, pays = prior_of(n)
-    constant = constant_of(n, a0, pays)
+    a0 = prior_of(n)
+    constant = constant_of(n, a0)
     value, precision, b = share_well(work, size, gap, n, a0)
     value += constant
     if value < least:
