@@ -122,5 +122,5 @@ def test_a_study_sees_one_sigma_from_the_first_rewards_on(tmp_path):
         seen = [arm["sigma"] for arm in study.status()["arms"]]
         free = sum(max(len(x) - 1, 0) for x in told.values())
         squares = sum(np.var(x) * len(x) for x in told.values() if x)
-        assert seen == pytest.approx([math.sqrt(squares / free)] * 2) if free else [None] * 2
+        assert seen == (pytest.approx([math.sqrt(squares / free)] * 2) if free else [None] * 2)
     assert study.status()["characteristic_time"] > 0
