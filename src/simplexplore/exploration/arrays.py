@@ -31,7 +31,7 @@ from simplexplore.kernels.records import (
 from simplexplore.kernels.search import LOOKS
 from simplexplore.kernels.slots import Slots
 from simplexplore.kernels.student import ROWS as STUDENT_ROWS
-from simplexplore.problem.families import Bounded, Family
+from simplexplore.problem.families import Bounded, Family, Gaussian
 from simplexplore.samplers import Sampler
 
 from .plan import Plan
@@ -144,6 +144,7 @@ def make_setting(
         tilts=make_tilts(rewards),
         betting=betting,
         learning=not rewards.knows_sigma,
+        pooled=isinstance(rewards, Gaussian) and rewards.equal_sigma,
         first_pulls=first_pulls(rewards),
         rule=rule,
         log_policy=float(log_policy),

@@ -153,6 +153,7 @@ def _so_far(status: Status) -> str:
 
 
 def _arms(status: Status, names: Mapping[str, str]) -> Table:
+    learned = any("sigma" in arm for arm in status["arms"])  # where nobody knows it
     table = Table(
         "Arms",
         (
@@ -162,6 +163,7 @@ def _arms(status: Status, names: Mapping[str, str]) -> Table:
             Column("target", rank=4),
             Column("mean"),
             Column("between", rank=2),
+            *((Column("sigma seen", rank=5),) if learned else ()),
             Column("in the mix", rank=1),
         ),
     )
@@ -174,6 +176,7 @@ def _arms(status: Status, names: Mapping[str, str]) -> Table:
             number(arm["target"]),
             _number(arm["mean"]),
             "" if None in ends else " to ".join(map(_number, ends)),
+            *((_number(arm.get("sigma")),) if learned else ()),
             f"{arm['policy']:.3g}" if arm["policy"] else "",
         )
     return table
