@@ -24,6 +24,7 @@ from simplexplore.errors import ProblemError, SettingError, SimplexploreError, T
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.circuits import count_directions
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.geometry.standard_form import Vertex
 from simplexplore.kernels import episode, events
 from simplexplore.kernels.blocks import Block
 from simplexplore.kernels.information import draw
@@ -63,6 +64,12 @@ Indices = npt.NDArray[np.int64]
 
 # By how much a user's allocation may miss the set.
 _OFF = 1e-6
+
+# Arrays with a number for each edge, or entry of one.
+_BY_EDGE = {f"run.{name}" for name in ("gap", "spread", "value", "time", "gradient", "root")} | {
+    "memory.edges",
+    "memory.looks",
+}
 
 # Events taken in between two looks at the clock.
 _PIECE = 256
@@ -155,6 +162,8 @@ class Engine:
     def _forget_growth(self) -> None:
         """Arrays for the vertices known now; what is added later is remembered in order."""
         self._followed: list[int] = []
+        self._emptied = -1  # pulls when that was last done to the table
+        self._former: list[Vertex] = []  # recommended by runs before that
         self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
         self._blocks: list[Block] | None = None
         self._stopwatch = Stopwatch()
@@ -164,7 +173,7 @@ class Engine:
     def _is_answered(self, status: int) -> bool:
         """Do what a kernel came back for, if it is to be called again."""
         if status == UNKNOWN_VERTEX:
-            self._follow(int(self.run.integers[MISSING_EDGE]))
+            self._meet(int(self.run.integers[MISSING_EDGE]))
         elif status == UNKNOWN_REGRET:
             self._look_at_regret()
         return status in (UNKNOWN_VERTEX, UNKNOWN_REGRET)
@@ -178,10 +187,57 @@ class Engine:
         again = pulls + 1 + int(pulls * regret.wait(limit))
         self.run.integers[LOOK] = -1 if regret.bound <= limit else again
 
+    def _meet(self, edge: int) -> None:
+        """Go on where an edge leads; from wide vertices straight to where the walk will end.
+
+        That is the best vertex at the means of now. A table without room is emptied first.
+        """
+        assert isinstance(self.table, VertexTable)
+        number = int(self.run.integers[VERTEX])
+        here = self.table.vertices[number]
+        if self.table.is_crowded and self._emptied != self.pulls:
+            self._emptied = self.pulls
+            self._empty(here)
+            return
+        if self.table.is_wide(number):
+            best = self.polytope.optimal_vertex(self.run.clipped, here)
+            if best.zero != here.zero:
+                self._enter(self.polytope.canonical(best))
+                return
+        self._follow(edge)
+
+    def _enter(self, vertex: Vertex) -> None:
+        """Recommend a vertex, new or known; the next judgement looks at all of its edges."""
+        assert isinstance(self.table, VertexTable)
+        known = len(self.table.vertices)
+        number = self.table.add(vertex)
+        if number == known:
+            self._grown([-1 - len(vertex.basis), *vertex.basis, len(vertex.capped), *vertex.capped])
+        self.run.integers[VERTEX] = number
+        self.run.integers[WARM] = 0
+
+    def _empty(self, here: Vertex | None = None) -> None:
+        """Forget all vertices but the first, and what is known of their edges.
+
+        A run that goes on is where it was; what it knew of edges is forgotten.
+        """
+        before, self.table = self._kept(), self.table.fresh()
+        self._followed, self._blocks = [], None
+        self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
+        if here is not None:
+            for name, array in self._kept().items():
+                if name not in _BY_EDGE:
+                    array[...] = before[name]
+            self._enter(here)
+
     def _follow(self, edge: int) -> None:
-        _, run, memory = self._arrays
         self.table.follow(edge)
-        self._followed.append(edge)
+        self._grown([edge])
+
+    def _grown(self, how: list[int]) -> None:
+        """Make room for a vertex that was added, and remember how."""
+        _, run, memory = self._arrays
+        self._followed += how
         self._arrays = fitted(self.table.arrays(), self._setting.pairs, run, memory)
         self._blocks = None
 
@@ -484,10 +540,12 @@ class Engine:
 
     def right_answers(self, means: Array) -> set[int]:
         """Numbers of the vertices or answers met so far that are good enough."""
+        if isinstance(self.table, AnswerTable):
+            return self.table.right_answers(means)
         goal = self.plan.problem.regret_goal
-        if goal and isinstance(self.table, VertexTable):
-            return self.table.good_answers(means, goal)
-        return self.table.right_answers(means)
+        if goal:
+            return self.table.good_answers(means, goal, self._former)
+        return self.table.right_answers(means, self._former)
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
         """Every array that the future depends on, by name; not copies."""
@@ -510,8 +568,14 @@ class Engine:
         """Go on from a `state`; a ValueError says that it is of another plan."""
         if self._followed:
             raise ValueError("only a fresh engine can be restored")
-        for edge in state["followed"].tolist():
-            self._follow(edge)
+        steps = iter(state["followed"].tolist())
+        for edge in steps:
+            if edge >= 0:
+                self._follow(edge)
+            else:
+                basis = [next(steps) for _ in range(-1 - edge)]
+                capped = [next(steps) for _ in range(next(steps))]
+                self._enter(self.polytope.form.vertex(basis, capped))
         kept = self._kept()
         if {name: array.shape for name, array in kept.items()} != {
             name: array.shape for name, array in state.items() if name != "followed"
@@ -535,10 +599,26 @@ class Engine:
         A run that was capped before every arm had a reward recommends nothing, -1.
         """
         job = self.job(means, noise, seeds, max_steps)
-        while self._is_answered(self._simulated(job)):
-            pass
+        alone = -1  # the run that began with an empty table
+        while True:
+            table = self.table
+            if not self._is_answered(self._simulated(job)):
+                break
+            if self.table is not table:
+                self._keep_answers(table, job)
+                if alone != job.progress[0]:  # runs before it must not matter: once more
+                    alone, job.progress[1], self._emptied = int(job.progress[0]), 0, -1
+                    self._empty()
         self._check_allocation()
         return self.finished(job)
+
+    def _keep_answers(self, table: VertexTable | AnswerTable, job: Job) -> None:
+        """Give what finished runs recommend numbers that outlast the table: -2, -3, ..."""
+        assert isinstance(table, VertexTable)
+        for n in range(int(job.progress[0])):
+            if job.vertices[n] >= 0:
+                self._former.append(table.vertices[job.vertices[n]])
+                job.vertices[n] = -1 - len(self._former)
 
     def job(self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int) -> Job:
         """What simulated runs need, and room for their results."""
