@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
+from simplexplore.exploration import engine as engines
 from simplexplore.exploration import vertex_table
 from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.moment import moment_of
 from simplexplore.exploration.plan import prepare
 from simplexplore.exploration.seeding import streams
 from simplexplore.geometry.polytope import Polytope
@@ -109,3 +111,22 @@ def test_a_state_is_restored_after_leaps_and_in_an_emptied_table(monkeypatch, si
     other.restore(engine.state())
     assert other.policy.tolist() == engine.policy.tolist()
     assert told(other, slice(70, None)) == told(engine, slice(70, None))
+
+
+def test_of_very_many_edges_the_weakest_are_listed(monkeypatch):
+    engine = Engine(prepare(CAPPED, "top-two", threshold="tilt", delta=1e-6))
+    arm = engine.begin(streams(0, range(1))[0])
+    for _ in range(30):
+        arm = engine.play(arm, float(MEANS[arm]), 1.0)
+    evidence, needed = engine.evidence()
+    directions, weakest = engine.directions(), np.sort(np.argsort(engine.run.value[:9])[:2])
+    assert len(evidence) == 9
+    assert moment_of(engine).regret_bound < np.inf
+    monkeypatch.setattr(engines, "MOST_NUMBERS", 53)  # nine edges of six arms have one more
+    monkeypatch.setattr(engines, "MOST_LISTED", 2)
+    listed = engine.evidence()
+    assert listed[0].tolist() == evidence[weakest].tolist()
+    assert listed[1].tolist() == needed[weakest].tolist()
+    assert engine.directions().tolist() == directions[weakest].tolist()
+    assert moment_of(engine).confidence == 0
+    assert moment_of(engine).regret_bound == np.inf

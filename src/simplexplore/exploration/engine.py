@@ -71,6 +71,11 @@ _BY_EDGE = {f"run.{name}" for name in ("gap", "spread", "value", "time", "gradie
     "memory.looks",
 }
 
+# Numbers in the directions of a vertex's edges, if each of them is looked at, and edges that are
+# listed where there are more.
+MOST_NUMBERS = 50_000_000
+MOST_LISTED = 256
+
 # Events taken in between two looks at the clock.
 _PIECE = 256
 
@@ -445,14 +450,24 @@ class Engine:
         self.run.integers[LOOK] = max(0, int(self.run.integers[LOOK]))
 
     @property
-    def _edges(self) -> range:
-        """Edges of the recommended vertex, in the table."""
+    def _edges(self) -> list[int]:
+        """Edges of the recommended vertex, in the table; of very many the weakest."""
         table, run, _ = self._arrays
         vertex = int(run.integers[VERTEX])
-        return range(int(table.first_edge[vertex]), int(table.first_edge[vertex + 1]))
+        first, last = (int(x) for x in table.first_edge[vertex : vertex + 2])
+        if self.knows_edges:
+            return list(range(first, last))
+        weakest = np.argsort(run.value[: last - first], kind="stable")[:MOST_LISTED]
+        return [first + int(e) for e in np.sort(weakest)]
+
+    @property
+    def knows_edges(self) -> bool:
+        """Whether the recommended vertex has few enough edges to look at each of them."""
+        vertex, first = int(self.run.integers[VERTEX]), self._arrays[0].first_edge
+        return int(first[vertex + 1] - first[vertex]) * self._setting.size <= MOST_NUMBERS
 
     def directions(self) -> Array:
-        """Directions of the edges of the recommended vertex (E, K)."""
+        """Directions of the edges of the recommended vertex (E, K), as `evidence` lists them."""
         table, edges = self._arrays[0], self._edges
         found = np.zeros((len(edges), self._setting.size))
         for e, edge in enumerate(edges):
@@ -464,10 +479,12 @@ class Engine:
         """Of each edge of the recommended vertex how much there is, and how much is needed.
 
         Statistics and their thresholds, or for `tilt` logarithms of e-values and their levels.
+        Of very many edges those with the least statistics are listed (`knows_edges`).
         """
         table, run, memory = self._arrays
         edges, setting = self._edges, self._setting
-        found = run.value[: len(edges)].copy()
+        first = int(table.first_edge[run.integers[VERTEX]])
+        found = run.value[np.array(edges, dtype=np.int64) - first]
         if not self.has_moments:
             levels = [self._called("level", events.level_of_edge, edge) for edge in edges]
             return found, np.array(levels)
@@ -524,6 +541,8 @@ class Engine:
 
         With probability 1 - delta no bound is ever too small (docs/theory/stopping.md).
         """
+        if not self.knows_edges:
+            return Regret(math.inf)
         gains, problem = self.gain_bounds(), self.plan.problem
         if isinstance(self.table, AnswerTable):
             # Comparisons are with whole policies; those left out are within epsilon anyway.

@@ -36,9 +36,14 @@ class Moment:
 
 
 def moment_of(engine: Engine) -> Moment | None:
-    """The moment, or None before every arm has a reward or with a rule that has no e-values."""
+    """The moment, or None before every arm has a reward or with a rule that has no e-values.
+
+    Where the recommended policy has too many edges to look at, nothing is known.
+    """
     if not (engine.has_moments and engine.is_warm):
         return None
+    if not engine.knows_edges:
+        return Moment(0.0, Regret(math.inf))
     p = engine.plan.delta_of_rule * math.exp(-engine.surplus())
     confidence = 1.0 - p if p < 1.0 - 1e-12 else 0.0  # the rest is rounding
     return Moment(confidence=confidence, regret=engine.regret())
