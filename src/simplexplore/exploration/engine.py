@@ -23,6 +23,7 @@ from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.errors import ProblemError, SettingError, SimplexploreError, TooLargeError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.circuits import count_directions
+from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.standard_form import Vertex
 from simplexplore.kernels import episode, events
@@ -202,7 +203,7 @@ class Engine:
         here = self.table.vertices[number]
         if self.table.is_crowded and self._emptied != self.pulls:
             self._emptied = self.pulls
-            self._empty(here)
+            self._empty(number)
             return
         if self.table.is_wide(number):
             best = self.polytope.optimal_vertex(self.run.clipped, here)
@@ -211,29 +212,31 @@ class Engine:
                 return
         self._follow(edge)
 
-    def _enter(self, vertex: Vertex) -> None:
+    def _enter(self, vertex: Vertex, edges: Edges | None = None) -> None:
         """Recommend a vertex, new or known; the next judgement looks at all of its edges."""
         assert isinstance(self.table, VertexTable)
         known = len(self.table.vertices)
-        number = self.table.add(vertex)
+        number = self.table.add(vertex, edges)
         if number == known:
             self._grown([-1 - len(vertex.basis), *vertex.basis, len(vertex.capped), *vertex.capped])
         self.run.integers[VERTEX] = number
         self.run.integers[WARM] = 0
 
-    def _empty(self, here: Vertex | None = None) -> None:
+    def _empty(self, here: int = -1) -> None:
         """Forget all vertices but the first, and what is known of their edges.
 
-        A run that goes on is where it was; what it knew of edges is forgotten.
+        A run that goes on stays where it is.
         """
-        before, self.table = self._kept(), self.table.fresh()
+        former, before = self.table, self._kept()
+        assert isinstance(former, VertexTable)
+        self.table = former.fresh()
         self._followed, self._blocks = [], None
         self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
-        if here is not None:
+        if here >= 0:
             for name, array in self._kept().items():
                 if name not in _BY_EDGE:
                     array[...] = before[name]
-            self._enter(here)
+            self._enter(former.vertices[here], former.edges(here))
 
     def _follow(self, edge: int) -> None:
         self.table.follow(edge)

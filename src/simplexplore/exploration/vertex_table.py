@@ -55,22 +55,25 @@ class VertexTable:
     """
 
     def __init__(self, polytope: Polytope, start: Vertex) -> None:
+        self._clear(polytope)
+        self.add(polytope.canonical(start))
+
+    def _clear(self, polytope: Polytope) -> None:
         self.polytope = polytope
         self.vertices: list[Vertex] = []
         self._number: dict[frozenset[int], int] = {}
         self._edges: list[Edges] = []
         self._buffers = _Buffers(polytope.size)
-        self.add(polytope.canonical(start))
 
-    def add(self, vertex: Vertex) -> int:
-        """The number of a vertex, new or known."""
+    def add(self, vertex: Vertex, edges: Edges | None = None) -> int:
+        """The number of a vertex, new or known; its edges need not be known."""
         known = self._number.get(vertex.zero)
         if known is not None:
             return known
         number = len(self.vertices)
         self._number[vertex.zero] = number
         self.vertices.append(vertex)
-        edges = self.polytope.edges(vertex)
+        edges = self.polytope.edges(vertex) if edges is None else edges
         self._edges.append(edges)
         self._buffers.append(edges.index, -edges.value)
         return number
@@ -93,7 +96,10 @@ class VertexTable:
 
     def fresh(self) -> VertexTable:
         """Another table with the same start: for another thread."""
-        return VertexTable(self.polytope, self.vertices[0])
+        other = object.__new__(VertexTable)
+        other._clear(self.polytope)
+        other.add(self.vertices[0], self._edges[0])
+        return other
 
     def is_wide(self, number: int) -> bool:
         """Whether a vertex has so many edges that few such vertices can be kept."""
