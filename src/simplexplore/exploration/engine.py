@@ -25,7 +25,7 @@ from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.circuits import count_directions
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.geometry.standard_form import Vertex
+from simplexplore.geometry.vertex import Vertex
 from simplexplore.kernels import episode, events
 from simplexplore.kernels.blocks import Block
 from simplexplore.kernels.information import draw

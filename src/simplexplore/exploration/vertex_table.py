@@ -17,7 +17,7 @@ from simplexplore.errors import TooLargeError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.geometry.standard_form import Vertex
+from simplexplore.geometry.vertex import Vertex
 from simplexplore.kernels.records import Table
 
 Array = npt.NDArray[np.float64]

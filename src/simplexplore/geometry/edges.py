@@ -19,7 +19,9 @@ import numpy.typing as npt
 from simplexplore.problem.rational import rational
 
 from .cones import Effort, extreme_rays, rays_of_row
-from .standard_form import DOUBT, LocalTableau, StandardForm, Vertex
+from .local_tableau import LocalTableau
+from .standard_form import DOUBT, StandardForm
+from .vertex import Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
