@@ -45,10 +45,8 @@ def test_optimum_is_the_best_vertex_and_ties_are_all_found(system, data):
     vertex = polytope.optimal_vertex(floats(means))
     policy = exact_policy(vertex, system.size)
     assert policy in optimal
-    ties = polytope.tied_policies(vertex, floats(means))
-    assert {tuple(tie.tolist()) for tie in ties} == {
-        tuple(float(x) for x in point) for point in optimal if point != policy
-    }
+    ties = polytope.tied_vertices(vertex, floats(means))
+    assert {exact_policy(tie, system.size) for tie in ties} == optimal - {policy}
     edges = polytope.edges(vertex)
     exact = [-dot(means, direction) for direction in exact_edges(edges, system.size)]
     gaps = edges.gaps(floats(means))
@@ -191,7 +189,7 @@ def test_means_that_differ_in_the_last_digit_do_not_tie():
     vertex = polytope.optimal_vertex(means)
     assert vertex.policy.tolist() == [0.0, 1.0]
     assert polytope.edges(vertex).gaps(means)[0] == pytest.approx(1e-15, rel=0.2)
-    assert polytope.tied_policies(vertex, means) == []
+    assert polytope.tied_vertices(vertex, means) == []
 
 
 def test_ties_that_floats_would_break():
@@ -200,7 +198,7 @@ def test_ties_that_floats_would_break():
     means = np.array([0.1, 0.2, 0.15])
     vertex = polytope.optimal_vertex(means)
     assert polytope.edges(vertex).gaps(means).tolist() == [0.0]
-    assert len(polytope.tied_policies(vertex, means)) == 1
+    assert len(polytope.tied_vertices(vertex, means)) == 1
 
 
 @HYPOTHESIS
@@ -226,7 +224,7 @@ def test_one_arm():
     assert polytope.dimension == 0
     assert vertex.policy.tolist() == [1.0]
     assert len(polytope.edges(vertex)) == 0
-    assert polytope.tied_policies(vertex, np.array([3.0])) == []
+    assert polytope.tied_vertices(vertex, np.array([3.0])) == []
     assert polytope.implied_equalities == ("c1",)
 
 
@@ -289,16 +287,16 @@ def test_all_policies_tie():
     polytope = Polytope(Problem(4))
     means = np.full(4, 0.25)
     vertex = polytope.optimal_vertex(means)
-    ties = polytope.tied_policies(vertex, means)
+    ties = polytope.tied_vertices(vertex, means)
     assert len(ties) == 3
-    assert sum(ties) + vertex.policy == pytest.approx(np.ones(4))
+    assert sum(tie.policy for tie in ties) + vertex.policy == pytest.approx(np.ones(4))
 
 
 def test_number_of_ties_listed_is_limited():
     polytope = Polytope(Problem(50))
     means = np.zeros(50)
     vertex = polytope.optimal_vertex(means)
-    ties = polytope.tied_policies(vertex, means)
+    ties = polytope.tied_vertices(vertex, means)
     assert geometry.MAX_TIES <= len(ties) <= 49
 
 

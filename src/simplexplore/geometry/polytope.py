@@ -260,10 +260,6 @@ class Polytope:
                     queue.append(other)
         return [other for other in found.values() if other.zero != vertex.zero]
 
-    def tied_policies(self, vertex: Vertex, means: Array) -> list[Array]:
-        """The policies of `tied_vertices`."""
-        return [other.policy for other in self.tied_vertices(vertex, means)]
-
     # ------------------------------------------------------------------ constraints
 
     def active(self, vertex: Vertex) -> tuple[str, ...]:
