@@ -1,14 +1,16 @@
-"""Error rates: for every sampler and paper instance, whether delta is kept.
+"""Error rates: for every sampler and paper instance, whether delta is kept, and the longest run.
 
-    python benchmarks/error_rates.py [--samplers A,B] [--runs N] [--workers W] [--seconds S]
-                                     [--out FILE]
+    python benchmarks/error_rates.py [--thresholds A,B] [--instances A,B] [--scenarios A,B]
+                                     [--samplers A,B] [--deltas A,B] [--runs N] [--seed S]
+                                     [--workers W | --device gpu | --cluster ADDRESS]
+                                     [--seconds S] [--out FILE]
 
-With the proven threshold the 95% upper Clopper-Pearson limit must be at most delta; with gk16,
+With a proven threshold the 95% upper Clopper-Pearson limit must be at most delta; with gk16,
 which promises nothing, errors are reported. No error in n runs leaves a limit of about 3 / n, so
-instances with a small delta get as many runs as it takes (29,956 at delta = 0.0001). Writes a
-table to benchmarks/error_rates.md as it goes; rows that stand there already are kept, so that it
-can be continued (delete the file, or the rows of a sampler that changed, to run them anew). What
-does not fit in --seconds is named as missing.
+small deltas get as many runs as it takes (29,956 at delta = 0.0001). Without --deltas it is the
+instance's own. Writes a table to benchmarks/error_rates.md as it goes; rows that stand there
+already are kept, so that it can be continued (delete the file, or the rows of a sampler that
+changed, to run them anew). What does not fit in --seconds is named as missing.
 """
 
 # ruff: noqa: E402 - the path must be set before the package is imported
@@ -22,6 +24,7 @@ import platform
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
@@ -33,7 +36,13 @@ from scipy.stats import beta
 
 import simplexplore as sx
 
+PROBLEMS = {**INSTANCES, "Bernoulli 2": "bern_app2"}
 SAMPLERS = ("top-two", "ctns", "cge", "ptns", "uniform", "oracle")
+PROVEN = ("tilt", "mixture", "kk21")
+HEADING = (
+    "| threshold | instance | scenario | sampler | delta | runs | errors | limit | mean "
+    "| longest / median | |\n|---|---|---|---|---|---|---|---|---|---|---|"
+)
 
 
 def upper(errors: int, runs: int) -> float:
@@ -46,55 +55,74 @@ def fewest_runs(delta: float) -> int:
     return math.ceil(math.log(0.05) / math.log1p(-delta))
 
 
+def row_of(job: tuple[str, ...], runs: int, seed: int, place: dict[str, Any]) -> str:
+    """One row of the table."""
+    threshold, name, scenario, sampler, delta = job
+    if threshold in PROVEN:
+        runs = max(runs, fewest_runs(float(delta)))
+    r = sx.simulate(
+        instance(PROBLEMS[name]), None, sampler, runs=runs, seed=seed, scenario=scenario,
+        threshold=threshold, delta=float(delta), **place,
+    )  # fmt: skip
+    errors = int((~r.correct).sum())
+    limit = upper(errors, runs)
+    verdict = ""
+    if threshold in PROVEN:
+        verdict = "kept" if limit <= float(delta) else "NOT SHOWN"
+    times = r.stopping_times
+    return (
+        f"| {' | '.join(job)} | {runs} | {errors} | {limit:.2g} | {times.mean():.0f} "
+        f"| {times.max() / np.median(times):.1f} | {verdict} |"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--thresholds", default="tilt,gk16")
+    parser.add_argument("--instances", default=",".join(PROBLEMS))
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS))
     parser.add_argument("--samplers", default=",".join(SAMPLERS))
+    parser.add_argument("--deltas", default="", help="default: the instance's own")
     parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "gpu"))
+    parser.add_argument("--cluster", help="address of a Dask scheduler")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "error_rates.md")
     chosen = parser.parse_args()
-    heading = [
-        "# Error rates\n",
-        (
-            f"simplexplore {sx.__version__}, numpy {np.__version__}, Python "
-            f"{platform.python_version()}; seed 0, capped at 10,000,000 steps. A limit is the 95% "
-            "upper Clopper-Pearson limit of the error rate.\n"
-        ),
-        "| threshold | instance | scenario | sampler | delta | runs | errors | limit | mean | |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    place: dict[str, Any] = {"device": chosen.device}
+    if chosen.cluster:
+        place = {"executor": sx.cluster(chosen.cluster)}
+    elif chosen.device == "cpu":
+        place = {"workers": chosen.workers}
+    heading = (
+        f"# Error rates\n\nsimplexplore {sx.__version__}, numpy {np.__version__}, Python "
+        f"{platform.python_version()}; seed {chosen.seed}, capped at 10,000,000 steps. A limit is "
+        f"the 95% upper Clopper-Pearson limit of the error rate.\n\n{HEADING}"
+    )
     done = rows_of(chosen.out)
     began = time.perf_counter()
-    problems = {name: instance(name) for name in INSTANCES} | {"Bernoulli 2": instance("bern_app2")}
-    jobs = list(itertools.product(("mixture", "gk16"), problems, SCENARIOS, SAMPLERS))
-    # The cheapest first: what runs out of time is what needs most runs.
-    for job in sorted(jobs, key=lambda job: fewest_runs(problems[job[1]].delta)):
-        threshold, name, scenario, sampler = job
-        if (
-            job in done
-            or sampler not in chosen.samplers.split(",")
-            or time.perf_counter() - began > chosen.seconds
-        ):
-            continue
-        delta = problems[name].delta
-        runs = max(chosen.runs, fewest_runs(delta)) if threshold == "mixture" else chosen.runs
-        r = sx.simulate(
-            problems[name], None, sampler, runs=runs, seed=0, scenario=scenario,
-            threshold=threshold, workers=chosen.workers,
-        )  # fmt: skip
-        errors = int((~r.correct).sum())
-        limit = upper(errors, runs)
-        verdict = ""
-        if threshold == "mixture":
-            verdict = "kept" if limit <= delta else "NOT SHOWN"
-        done[job] = (
-            f"| {threshold} | {name} | {scenario} | {sampler} | {delta:g} | {runs} "
-            f"| {errors} | {limit:.2g} | {r.stopping_times.mean():.0f} | {verdict} |"
+    jobs = [
+        (*job, delta)
+        for *job, given in itertools.product(
+            chosen.thresholds.split(","),
+            chosen.instances.split(","),
+            chosen.scenarios.split(","),
+            chosen.samplers.split(","),
+            chosen.deltas.split(","),
         )
+        for delta in [given or f"{instance(PROBLEMS[job[1]]).delta:g}"]
+    ]
+    # The cheapest first: what runs out of time is what needs most runs.
+    for job in sorted(jobs, key=lambda job: fewest_runs(float(job[4]))):
+        if job in done or time.perf_counter() - began > chosen.seconds:
+            continue
+        done[job] = row_of(job, chosen.runs, chosen.seed, place)
         print(done[job], flush=True)
+        order = [*(job for job in done if job not in jobs), *(job for job in jobs if job in done)]
+        lines = [heading, *(done[job] for job in order)]
         missing = [job for job in jobs if job not in done]
-        lines = heading + [done[job] for job in jobs if job in done]
         if missing:
             lines += ["", "Not run yet:", "", *("- " + ", ".join(job) for job in missing)]
         chosen.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -102,10 +130,10 @@ def main() -> None:
 
 
 def rows_of(path: Path) -> dict[tuple[str, ...], str]:
-    """Rows of an earlier table by threshold, instance, scenario and sampler."""
+    """Rows of an earlier table by threshold, instance, scenario, sampler and delta."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    cells = {line: tuple(cell.strip() for cell in line.split("|")[1:5]) for line in lines}
-    return {key: line for line, key in cells.items() if key[:1] in (("mixture",), ("gk16",))}
+    cells = {line: tuple(cell.strip() for cell in line.split("|")[1:6]) for line in lines}
+    return {key: line for line, key in cells.items() if key[:1] and key[0] in (*PROVEN, "gk16")}
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """Exploration within limits and with costs: samples, tails, excess, money saved, time per step.
 
-    python benchmarks/limits.py FOLDER [--runs N] [--minutes M] [--base SRC] [--only PART]
+    python benchmarks/limits.py FOLDER [--runs N] [--minutes M] [--workers W] [--base SRC]
+                                       [--only PART]
 
-Writes benchmarks/limits.md from the parts in FOLDER, and makes those that are missing; the random
-tight problems go on where they were, for M minutes. SRC is the source folder of an older version
-to compare the time per step with. Seeds were not used while anything was chosen.
+Writes benchmarks/limits.md from the parts in FOLDER, and makes those that are missing; instances
+and random tight problems go on where they were, for M minutes, in W processes. SRC is the source
+folder of an older version to compare the time per step with. Seeds were not used while anything
+was chosen.
 """
 
 # ruff: noqa: E402 - threads must be limited before numpy is imported
@@ -22,6 +24,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,33 +78,43 @@ INSTANCES = (
 # ---------------------------------------------------------------------- samples and tails
 
 
-def instances(folder: Path, runs: int) -> None:
-    """Samples until stopping with both samplers, and by how much limits were exceeded."""
-    for row in missing(folder / "instances.jsonl", 4 * len(INSTANCES)):
-        threshold = ("gk16", "tilt")[row["number"] // (2 * len(INSTANCES))]
-        name = INSTANCES[row["number"] // 2 % len(INSTANCES)]
-        sampler = ("ctns", "top-two")[row["number"] % 2]
-        problem = problem_of(name)
-        noise = sx.catalog.instance(name).noise if name == "movies" else None
-        given = {"threshold": threshold, "runs": runs, "seed": SEED, "noise": noise}
-        found = sx.simulate(problem, None, sampler, **given)
-        row.update(instance=name, threshold=threshold, sampler=sampler, runs=runs)
-        row.update(tails(found.stopping_times))
-        row["capped"], row["wrong"] = int(found.capped.sum()), int((~found.correct).sum())
-        row["excess"] = largest_excess(problem, sampler, threshold, EXCESS_RUNS)
-        row["proven"] = found.excess_bound
+def of_instance(number: int, runs: int) -> dict[str, Any]:
+    """Samples until stopping of one row, and by how much limits were exceeded."""
+    threshold = ("gk16", "tilt")[number // (2 * len(INSTANCES))]
+    name = INSTANCES[number // 2 % len(INSTANCES)]
+    sampler = ("ctns", "top-two")[number % 2]
+    problem = problem_of(name)
+    noise = sx.catalog.instance(name).noise if name == "movies" else None
+    given = {"threshold": threshold, "runs": runs, "seed": SEED, "noise": noise, "workers": 1}
+    found = sx.simulate(problem, None, sampler, **given)
+    row = {"number": number, "instance": name, "threshold": threshold, "sampler": sampler}
+    row |= {"runs": runs, **tails(found.stopping_times)}
+    row["capped"], row["wrong"] = int(found.capped.sum()), int((~found.correct).sum())
+    row["excess"] = largest_excess(problem, sampler, threshold, EXCESS_RUNS)
+    row["proven"] = found.excess_bound
+    return row
 
 
-def missing(file: Path, count: int, ends: float = np.inf) -> Iterator[dict[str, Any]]:
-    """Rows to fill in, of those that the file does not have; each is written when it is full."""
-    done = len(file.read_text().splitlines()) if file.exists() else 0
-    with file.open("a") as target:
-        for number in range(done, count):
-            if time.time() > ends:
+def fill(
+    file: Path, count: int, make: Callable[[int], dict[str, Any]], ends: float, workers: int
+) -> None:
+    """Make the rows that a file does not have, by so many processes, until the time is up."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    done = {json.loads(line)["number"] for line in lines}
+    left = (number for number in range(count) if number not in done)
+    with file.open("a") as target, ProcessPoolExecutor(workers) as pool:
+        waiting: set[Future[dict[str, Any]]] = set()
+        while True:
+            while len(waiting) < 2 * workers and time.time() < ends:
+                number = next(left, None)
+                if number is None:
+                    break
+                waiting.add(pool.submit(make, number))
+            if not waiting:
                 return
-            row: dict[str, Any] = {"number": number}
-            yield row
-            target.write(json.dumps(row) + "\n")
+            ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ready:
+                target.write(json.dumps(future.result()) + "\n")
             target.flush()
 
 
@@ -162,14 +176,14 @@ def tight_problem(number: int) -> Any:
             return problem
 
 
-def tight(folder: Path, minutes: float) -> None:
-    """200 runs of each random problem."""
-    for row in missing(folder / "tight.jsonl", 2000, time.time() + 60 * minutes):
-        problem = tight_problem(row["number"])
-        given = {"runs": 200, "seed": SEED + row["number"], "max_steps": 2_000_000}
-        found = sx.simulate(problem, threshold="gk16", **given)
-        row.update(tails(found.stopping_times), arms=problem.size)
-        row["capped"] = int(found.capped.sum())
+def of_tight_problem(number: int) -> dict[str, Any]:
+    """200 runs of a random problem."""
+    problem = tight_problem(number)
+    given = {"runs": 200, "seed": SEED + number, "max_steps": 2_000_000, "workers": 1}
+    found = sx.simulate(problem, threshold="gk16", **given)
+    row = {"number": number, "arms": problem.size, **tails(found.stopping_times)}
+    row["capped"] = int(found.capped.sum())
+    return row
 
 
 # ---------------------------------------------------------------------- money
@@ -437,6 +451,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=0.0)
     parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--base")
     parser.add_argument("--only")
     given = parser.parse_args()
@@ -454,10 +469,13 @@ def main() -> None:
         file = given.folder / f"{name}.json"
         if given.only in (None, name) and not file.exists():
             file.write_text(json.dumps(make()))
+    ends = time.time() + 60 * given.minutes
     if given.only in (None, "instances"):
-        instances(given.folder, given.runs)
+        make = partial(of_instance, runs=given.runs)
+        file = given.folder / "instances.jsonl"
+        fill(file, 4 * len(INSTANCES), make, ends, given.workers)
     if given.only in (None, "tight"):
-        tight(given.folder, given.minutes)
+        fill(given.folder / "tight.jsonl", 2000, of_tight_problem, ends, given.workers)
     OUT.write_text("\n".join(page(given.folder)))
 
 

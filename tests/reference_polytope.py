@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
+
 Row = tuple[Fraction, ...]
 
 
@@ -176,3 +178,21 @@ def smallest_conflict(
             not vertices(sides(size, list(chosen)), size) for chosen in combinations(rows, count)
         )
     )
+
+
+def exact_policy(vertex, size):
+    return tuple(vertex.shares.get(a, Fraction(0)) for a in range(size))
+
+
+def exact_edges(edges, size):
+    """Directions in fractions, positive parts scaled to sum 1."""
+    found = []
+    for e in range(len(edges)):
+        direction = edges.exact(e)
+        length = sum(x for x in direction.values() if x > 0)
+        found.append(tuple(direction.get(a, Fraction(0)) / length for a in range(size)))
+    return found
+
+
+def floats(row):
+    return np.array([float(x) for x in row])

@@ -441,3 +441,20 @@ def test_condition_number_of_a_vertex_that_uses_every_arm_or_one():
     sizes = np.linalg.svd([[1, 0], [0.5**0.5, 0.5**0.5]], compute_uv=False)
     assert every == pytest.approx(sizes[0] / sizes[1])
     assert lower_bound(Problem(1), [1.0]).bounds["kappa"] == 1.0
+
+
+def test_what_is_the_same_is_solved_once(monkeypatch):
+    solved = []
+
+    def noted(information, allowed):
+        solved.append(len(allowed.limit))
+        return solve(information, allowed)
+
+    solve = bound_module.optimal_allocation
+    monkeypatch.setattr(bound_module, "optimal_allocation", noted)
+    free = lower_bound(Problem(3, (), Bernoulli()), [0.5, 0.4, 0.3])
+    assert solved == [0]
+    times = {s.characteristic_time for s in (*free.scenarios.values(), free.unconstrained)}
+    assert len(times) == 1
+    lower_bound(Problem(3, ["a1 <= 0.3"], Bernoulli()), [0.5, 0.4, 0.3])
+    assert solved == [0, 0, 1, 0]

@@ -11,7 +11,7 @@ from nightly import examples
 from reference_polytope import cone_rays
 from simplexplore.errors import TooLargeError
 from simplexplore.geometry import cones
-from simplexplore.geometry.cones import extreme_rays
+from simplexplore.geometry.cones import extreme_rays, rays_of_row
 
 
 def scaled(rays, size):
@@ -40,6 +40,17 @@ def test_rays_are_those_of_all_subsets(cone):
     found = scaled(extreme_rays(size, rows), size)
     assert len(set(found)) == len(found)
     assert set(found) == cone_rays(size, rows)
+
+
+@examples(40)
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=7))
+def test_rays_of_one_row_are_those_of_any_rows(row):
+    place, weight = rays_of_row(row)
+    found = [
+        [(c, x) for c, x in zip(*ray, strict=True) if x]
+        for ray in zip(place.tolist(), weight.tolist(), strict=True)
+    ]
+    assert found == [list(ray.entries.items()) for ray in extreme_rays(len(row), [row])]
 
 
 def test_signatures_say_what_is_positive():
@@ -76,6 +87,8 @@ def test_too_many_rays_are_refused(monkeypatch):
     monkeypatch.setattr(cones, "MAX_RAYS", 3)
     with pytest.raises(TooLargeError, match="more than 3 edges"):
         extreme_rays(4, [[1, 1, -1, -1]])
+    with pytest.raises(TooLargeError, match="more than 3 edges"):
+        rays_of_row([1, 1, -1, -1])
 
 
 def test_too_many_steps_are_refused_and_the_vertex_is_described(monkeypatch):

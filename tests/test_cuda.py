@@ -30,9 +30,8 @@ def test_kernels_compile_for_a_gpu(sampler, rewards, monkeypatch):
 
     monkeypatch.setattr("numba.cuda.dispatcher.get_current_device", lambda: Device)
     problem = Problem(3, ([[1, 1, 0]], [0.5]), rewards, scenario="anytime")
-    setting = Engine(prepare(problem, sampler, "tilt")).records[0]
-    bound = tuple(setting.slots._asdict().items())
-    symbol, ptx = assembly(bound, setting.closed_form, 512, HOPPER)
+    records = Engine(prepare(problem, sampler, "tilt")).records
+    symbol, ptx = assembly(*records, HOPPER)
     assert ".target sm_90" in ptx
     assert f".entry {symbol}(" in ptx
 
@@ -47,4 +46,4 @@ def test_packed_records_hold_what_the_records_hold():
         words = packed.words()
         assert len(words) == packed.size
     packed = Packed(run._replace(n=np.arange(3.0)), apart=True)
-    assert packed.size == sum(array.size for array in run)
+    assert packed.size + packed.small == sum(array.size for array in run)

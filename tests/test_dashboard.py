@@ -365,6 +365,22 @@ def test_money_beside_samples(page, served, store):
     check_access(page)
 
 
+def test_sigmas_that_nobody_knew(page, served, store):
+    problem = sx.Problem(["tea", "coffee"], rewards=sx.Gaussian("unknown"), delta=0.1)
+    study = Study.create(store, "taste", problem, seed=1)
+    page.goto(f"{served}/studies/taste")
+    row = page.locator("tr", has=page.get_by_role("rowheader", name="coffee"))
+    expect(page.get_by_role("columnheader", name="Sigma seen")).to_be_visible()
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        (pull,) = study.ask()
+        study.tell(pull.id, rng.normal(5.0 if pull.arm == "tea" else 4.0, 2.0))
+    seen = next(arm["sigma"] for arm in study.status()["arms"] if arm["arm"] == "coffee")
+    expect(row.locator("td[data-label='Sigma seen']")).to_have_text(f"{seen:.4g}")
+    expect(row.locator("td[data-label='Between']")).to_contain_text(" to ")
+    check_access(page)
+
+
 def test_good_enough_in_plain_words(page, served, store):
     easy = {"a": 3.0, "b": 0.5, "c": 0.4, "d": 2.5, "e": 0.8}
     study = Study.create(store, "good enough", star(delta=0.1).replace(epsilon=0.25), "top-two")

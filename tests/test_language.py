@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nightly import examples
 from sentences import INF, message, parse
 from simplexplore.errors import ConstraintError
-from simplexplore.problem import language
+from simplexplore.problem import tokens
 from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.language import parse_constraint
 from simplexplore.problem.problem import Problem
@@ -471,7 +471,7 @@ def test_signs_and_exact_numbers_within_reason_are_read() -> None:
 
 @pytest.mark.parametrize("word", ["a+", "front+"])
 def test_refuses_too_many_steps(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language, "_MOST_STEPS", 50_000)
+    monkeypatch.setattr(tokens, "_MOST_STEPS", 50_000)
     found = message(word * 25_000 + "a <= 1")
     assert "takes more than 50,000 steps" in found
     assert len(found) < 1000

@@ -1,7 +1,10 @@
 """Logs without secrets, and counts for Prometheus."""
 
+import asyncio
+import io
 import json
 import re
+import sys
 from urllib.parse import unquote
 
 import pytest
@@ -29,6 +32,37 @@ def read(text):
         lambda name, **labels: values.get((f"simplexplore_{name}", frozenset(labels.items()))),
         families,
     )
+
+
+def test_lines_of_one_turn_are_written_together(monkeypatch):
+    """In order, none twice, and those of other threads at once."""
+    written = []
+
+    class Stream(io.StringIO):
+        def write(self, text):
+            written.append([json.loads(line)["event"] for line in text.splitlines()])
+
+    async def talk():
+        for event in "ab":
+            logs.log(event)
+        assert written == []
+        await asyncio.sleep(0)
+        assert written == [["a", "b"]]
+        logs.log("c")
+        await asyncio.get_running_loop().run_in_executor(None, logs.log, "d")
+        logs.log("e")
+
+    monkeypatch.setattr(sys, "stderr", Stream())
+    logs.log_to_stderr()
+    try:
+        asyncio.run(talk())
+        logs.log("f")
+        for handler in logs.LOGGER.handlers:
+            handler.flush()
+    finally:
+        logs.LOGGER.handlers = []
+        logs.LOGGER.propagate = True
+    assert [event for events in written for event in events] == list("abcdef")
 
 
 def test_logs_hold_no_secrets(sqlite_url, capfd):

@@ -113,3 +113,21 @@ def _divergence(family, mu, lam):
     if family.name == "poisson":
         return part + lam - mu
     return part + (1 - mu) * ((1 - mu) / (1 - lam)).ln()
+
+
+@pytest.mark.parametrize(
+    ("means", "limit"),
+    [
+        ([2e-3, 4e-5, 934.0, 1.2e10, 1.7e-9, 1e-5, 2.5e-12], 0.81),
+        ([5.4e10, 1.4e-6, 440.0, 5.8e-12, 1.4e10, 6.8e6, 30.0], 0.37),
+        ([7e-5, 2e-4, 4e-7, 3.4e9, 0.12, 8e-12], 0.5),
+    ],
+)
+def test_rates_that_span_24_orders_of_magnitude(means, limit):
+    """A limit that does not bind, found by another method without it."""
+    problem = Problem(len(means), [f"a1 + a2 <= {limit}"], rewards=Poisson())
+    found = lower_bound(problem, means).scenarios
+    free, limited = found["end-of-time"], found["anytime"]
+    assert free.allocation[:2].sum() < limit - 0.01
+    assert limited.relative_gap < 1e-8
+    assert limited.characteristic_time == pytest.approx(free.characteristic_time, rel=1e-8)

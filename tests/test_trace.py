@@ -17,6 +17,7 @@ PROBLEMS = {
     "coins": Problem(3, ["a1 <= 0.5"], Bernoulli(), means=[0.8, 0.5, 0.2]),
     "regret": Problem(3, ["a1 <= 0.5"], means=[1.0, 0.5, 0.2], stop_when={"regret": 0.2}),
     "epsilon": Problem(3, ["a1 <= 0.5"], means=[1.0, 0.5, 0.2], epsilon=0.2),
+    "costs": Problem(3, ["a1 <= 0.5"], means=[1.0, 0.5, 0.2], costs=[1, 4, 0.5]),
 }
 
 
@@ -26,6 +27,7 @@ def test_it_is_the_same_run(name):
     looks = list(trace(results, 2))
     last = {look["run"]: look for look in looks}
     assert [look["samples"] for look in last.values()] == results.stopping_times[:2].tolist()
+    assert [look["cost"] for look in last.values()] == results.costs[:2].tolist()
     assert all(look["stopped"] for look in last.values())
     for look in looks:
         assert 0 <= look["confidence"] < 1

@@ -215,14 +215,8 @@ def test_what_is_said_and_what_is_refused():
     assert found["scenarios"]["anytime"]["known_sigma_characteristic_time"] == pytest.approx(32.0)
     assert "sigma" not in sx.lower_bound(sx.Problem(2, means=[1, 0])).to_dict()
     for call in (sx.simulate, sx.Explorer):
-        with pytest.raises(SettingError, match="the cge sampler needs a known sigma"):
-            call(guessed, sampler="cge")
         with pytest.raises(SettingError, match="the threshold 'mixture' is for a known sigma"):
             call(guessed, threshold="mixture")
-        with pytest.raises(SettingError, match="nothing that explores uses equal_sigma yet"):
-            call(guessed.replace(rewards=Gaussian("unknown", equal_sigma=True, sigma_guess=2.0)))
-        with pytest.raises(SettingError, match="epsilon goes with a known sigma only"):
-            call(guessed, epsilon=0.1)
     equal = Gaussian("unknown", sigma_guess=2.0, equal_sigma=True)
     with pytest.raises(SettingError, match=r"equal_sigma and \[costs\] do not go together yet"):
         sx.lower_bound(guessed.replace(rewards=equal, costs=[1.0, 2.0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -129,6 +129,13 @@ class AllocationSet:
         """Whether nothing but the total restricts all arms."""
         unlimited = not self.floor.any() and bool(np.isinf(self.cap).all())
         return unlimited and len(self.limit) == 0 and len(self.total) == 1 and bool(self.arms.all())
+
+    def is_same_as(self, other: AllocationSet) -> bool:
+        """Whether another one is written in the same numbers."""
+        arrays = [f.name for f in fields(self) if f.compare and f.name != "is_spent"]
+        return self.is_spent == other.is_spent and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays
+        )
 
     @property
     def width(self) -> float:

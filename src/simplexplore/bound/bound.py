@@ -20,7 +20,7 @@ from simplexplore.geometry.answers import Answers, best_vertices
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.families import Gaussian
-from simplexplore.problem.problem import EXPLORATION, Problem, check_problem
+from simplexplore.problem.problem import EXPLORATION, SCENARIOS, Problem, check_problem
 
 from .allocation import Allocation, optimal_allocation
 from .allocation_set import AllocationSet
@@ -201,9 +201,11 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
             if complete and found.relative_gap > WORST_GAP:
                 raise _uncertified(found.characteristic_time, found.relative_gap)
     else:
-        scenarios = {
-            name: _scenario(problem, edges, gaps, mu, allowed[name], kl) for name in allowed
-        }
+        scenarios = {}
+        for name, own in allowed.items():  # without constraints they are the same
+            same = [scenarios[other] for other in scenarios if allowed[other].is_same_as(own)]
+            found = same[0] if same else _scenario(problem, edges, gaps, mu, own, kl)
+            scenarios[name] = found
     if problem.has_costs:
         scenarios = {name: _in_samples(scenarios[name], sets[name]) for name in scenarios}
     if EXPLORATION in scenarios and (problem.epsilon or not tied):
@@ -225,7 +227,7 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
         degenerate=polytope.is_degenerate(vertex),
         ties=tuple(other.policy for other in tied),
         scenarios=scenarios,
-        unconstrained=_unconstrained(problem, mu, kl),
+        unconstrained=_unconstrained(problem, mu, kl, scenarios),
         bounds=corollaries(problem, polytope, vertex, edges, gaps, mu),
         _polytope=polytope,
         _vertex=vertex,
@@ -343,14 +345,19 @@ def _uncertified(time: float, gap: float) -> NotConvergedError:
     )
 
 
-def _unconstrained(problem: Problem, mu: Array, kl: float) -> Unconstrained:
+def _unconstrained(
+    problem: Problem, mu: Array, kl: float, known: Mapping[str, ScenarioBound]
+) -> Unconstrained:
     free = Polytope(problem.replace(constraints=()))
     vertex = free.optimal_vertex(mu)
-    edges = free.edges(vertex)
-    every = AllocationSet.simplex(free).in_spend()
-    result = _scenario(problem, edges, edges.gaps(mu), mu, every, kl)
-    if problem.has_costs:
-        result = _in_samples(result, every)
+    if problem.constraints or problem.epsilon:
+        edges = free.edges(vertex)
+        every = AllocationSet.simplex(free).in_spend()
+        result = _scenario(problem, edges, edges.gaps(mu), mu, every, kl)
+        if problem.has_costs:
+            result = _in_samples(result, every)
+    else:
+        result = known[SCENARIOS[0]]
     return Unconstrained(
         arm=problem.arms[int(np.argmax(vertex.policy))],
         characteristic_time=result.characteristic_time,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.geometry.standard_form import Vertex
+from simplexplore.geometry.vertex import Vertex
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem
 

@@ -242,25 +242,27 @@ class Information:
         """
         if self.closed_form or len(edges) <= MANY:
             return self.closest(w).value[edges]
-        some = self.only(edges)
+        # Copying most edges would take longer than looking at all of them.
+        some = self.only(edges) if 2 * len(edges) < len(self.edge) else self
+        asked = np.arange(len(edges)) if some is not self else edges
         weight = np.where(some.used, w[some.index], 1.0) / some.costs
         tilt = some.v / weight
         if some._are_pairs:
             at = some._meeting(weight)
-            excess = np.zeros(len(edges))
+            excess = np.zeros(len(weight))
         else:
             pole = some._pole(tilt)
             # Half of it: for small ones the dual loses a quarter, for large ones it is positive.
             trial = some._tilted(0.5 * some._first_guess(tilt, pole), tilt, pole)
             at, excess = trial.lam, trial.gamma * trial.excess
         cost = np.where(some.used, some.rewards.cost(some.mu, some.rest, at, some.sigma), 0.0)
-        found = _total(weight * cost) + excess
+        found = (_total(weight * cost) + excess)[asked]
         if not np.isfinite(found).all():
-            return some.closest(w).value
+            return some.closest(w).value[asked]
         lowest = np.argpartition(found, 100)[:100]
-        most = max(most, float(some.only(lowest).closest(w).value.min()))
+        most = max(most, float(self.only(edges[lowest]).closest(w).value.min()))
         doubtful = np.flatnonzero(found <= most * (1 + 1e-6))
-        found[doubtful] = some.only(doubtful).closest(w).value
+        found[doubtful] = self.only(edges[doubtful]).closest(w).value
         return found
 
     @property

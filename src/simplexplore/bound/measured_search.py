@@ -24,7 +24,7 @@ from .measured_information import MeasuredInformation
 Array = npt.NDArray[np.float64]
 
 # Faces whose rivals are this many times as far as the closest are left out of a search at first.
-FAR = 9.0
+FAR = 4.0
 
 # Shares of samples in a search are at least this.
 LEAST_SHARE = 1e-9
@@ -194,14 +194,9 @@ def climb(
     limits = len(information.tolerance) if information.epsilon > -np.inf else 0
     chosen = np.zeros(limits + information.faces, dtype=bool)
     chosen[:limits] = True
-    gained = True
+    chosen |= _surface(information, pi, w, limits)[0] <= FAR * best[2]
     for _ in range(effort.rounds):
         pi, w, start = best
-        values, _ = _surface(information, pi, w, limits)
-        near = chosen | (values <= FAR * start)
-        if (near == chosen).all() and not gained:
-            break
-        chosen = near
         surface = _Surface(information, chosen, limits, size, None if not fixed else pi, start)
         curved: Any = {"type": "ineq", "fun": surface.above, "jac": surface.slopes}
         first: Any = np.append(w if fixed else np.append(pi, w), 1.0)
@@ -223,10 +218,15 @@ def climb(
         answer = pi if fixed else _mended(found.x[:size], known)
         if (share[allowed.arms] <= 0).any() or answer is None:
             break
-        reached = information.least(answer, share)
-        gained = reached > start * (1.0 + effort.accuracy**0.5)
+        values, _ = _surface(information, answer, share, limits)
+        reached = float(values.min())
+        near = chosen | (values <= FAR * reached)  # others may have come close
+        done = (near == chosen).all() and reached <= start * (1.0 + effort.accuracy**0.5)
+        chosen = near
         if reached > start:
             best = answer, share, reached
+        if done:
+            break
     return best[0], best[1]
 
 

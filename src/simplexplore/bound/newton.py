@@ -24,6 +24,9 @@ Indices = npt.NDArray[np.int64]
 # Multiplicative steps before the first Newton step of the fast method.
 WARM_UP = 10
 
+# Compliances of one edge in the Hessian differ by no more: the digits that it loses, and keeps.
+MOST_APART = 1e8
+
 
 @dataclass(frozen=True)
 class Program:
@@ -102,6 +105,25 @@ class Residuals:
         return float(np.sqrt(sum(float(np.vdot(part, part)) for part in parts)))
 
 
+def _levelled(v: Array, compliance: Array) -> Array:
+    """Compliances of which none is beyond comparison with the others of its edge.
+
+    Means many orders of magnitude apart make one arm take almost all of the change in an
+    alternative, and the two parts of the Hessian that this arm appears in cancel. A little less
+    compliance changes their difference as little, and leaves it its digits.
+    """
+    parts = v * v * compliance
+    rows, largest = np.arange(len(v)), parts.argmax(axis=1)
+    most = parts[rows, largest].copy()
+    parts[rows, largest] = 0.0
+    limit = MOST_APART * parts.sum(axis=1)
+    over = np.flatnonzero((limit > 0) & (most > limit))
+    if len(over):
+        compliance = compliance.copy()
+        compliance[over, largest[over]] = limit[over] / v[over, largest[over]] ** 2
+    return compliance
+
+
 class Newton:
     """Newton's equations of one program."""
 
@@ -174,6 +196,7 @@ class Newton:
         if information.closed_form:  # the two rank-one parts cancel
             bend, bend_scale, twist = np.zeros_like(v), np.zeros(len(v)), np.zeros(len(v))
         else:
+            compliance = _levelled(v, compliance)
             stiffness = (v * v * compliance).sum(axis=1)
             bend = np.where(self.moves, slope * v * compliance, 0.0)
             bend_scale = np.divide(

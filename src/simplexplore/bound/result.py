@@ -13,7 +13,7 @@ import numpy.typing as npt
 from simplexplore.errors import SettingError
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.geometry.standard_form import Vertex
+from simplexplore.geometry.vertex import Vertex
 from simplexplore.problem.problem import EXPLORATION, Problem
 from simplexplore.tabular import Row, Tabular
 

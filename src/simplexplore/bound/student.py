@@ -79,13 +79,15 @@ class Convex:
         """c . y."""
         return np.asarray((self.c * self.at(gamma)).sum(axis=1))
 
-    def multiplier(self, h: Array) -> Array:
-        """gamma with c . y = h, for h between 0 and the sum of c.
+    def multiplier(self, h: Array, near: Array | None = None) -> Array:
+        """gamma with c . y = h, for h between 0 and the sum of c; a guess of it saves time.
 
         Arms get to 1 one after the other as gamma grows: first between which two of these places it
         lies. Below the upper one, top, c . y is smooth in the angle of gamma = top sin(2 angle),
         and Newton's method takes a few steps.
         """
+        if not len(h):
+            return h
         full = np.divide(0.5 * self.w, self.c, out=np.zeros(self.c.shape), where=self.c > 0)
         limits = np.column_stack([np.zeros(len(h)), np.sort(full, axis=1)])
         row = np.arange(len(h))
@@ -97,8 +99,9 @@ class Convex:
         top = limits[row, last]
         ratio = np.divide(limits[row, first], top, out=np.zeros(len(h)), where=top > 0)
         low, high = 0.5 * np.arcsin(np.minimum(ratio, 1.0)), np.full(len(h), np.pi / 4)
-        spread = (self.c * self.c / self.w).sum(axis=1) * top
-        guess = np.divide(h, spread, out=np.ones(len(h)), where=spread > 0)
+        if near is None:
+            near = h / np.maximum((self.c * self.c / self.w).sum(axis=1), np.finfo(float).tiny)
+        guess = np.divide(near, top, out=np.ones(len(h)), where=top > 0)
         x = np.clip(0.5 * np.arcsin(np.minimum(guess, 1.0)), low, high)
         # gamma c / w = r sin(2 x) / 2; near y = 1 it would not have the digits that y needs.
         r = np.minimum(2 * top[:, None] * self.c / self.w, 1.0)
@@ -167,15 +170,16 @@ class Branch:
         each = np.repeat(np.arange(len(near)), PLACES)
         beyond = self.only(each)._excess(angle.ravel()).reshape(angle.shape)
         row, k = np.nonzero((beyond[:, :-1] > 0) & (beyond[:, 1:] <= 0))
-        found = self.only(row)._root(angle[row, k], angle[row, k + 1])
+        ends = beyond[row, k], beyond[row, k + 1]
+        found = self.only(row)._root(angle[row, k], angle[row, k + 1], *ends)
         # Ends, where the function falls towards them.
         first, last = np.flatnonzero(beyond[:, 0] <= 0), np.flatnonzero(beyond[:, -1] > 0)
-        ends = self.only(np.concatenate([first, last]))
+        outer = self.only(np.concatenate([first, last]))
         at_ends = np.concatenate([self.high[first], self.low[last]])
         gamma = np.concatenate(
             [
                 self.only(row)._gamma(found),
-                ends.others.multiplier(ends.rest(at_ends)),
+                outer.others.multiplier(outer.rest(at_ends)),
             ]
         )
         row = np.concatenate([row, first, last])
@@ -193,8 +197,8 @@ class Branch:
     def _excess(self, angle: Array) -> Array:
         return self.c / np.tan(angle) + self.others.covered(self._gamma(angle)) - self.g
 
-    def _root(self, low: Array, high: Array) -> Array:
-        """Where the excess, positive at `low` and not at `high`, vanishes."""
+    def _root(self, low: Array, high: Array, at_low: Array, at_high: Array) -> Array:
+        """Where the excess, positive at `low` and not at `high`, vanishes: from a straight line."""
 
         def short(x: Array) -> tuple[Array, Array]:
             y = self.others.at(self._gamma(x))
@@ -203,7 +207,8 @@ class Branch:
             rise *= self.w * np.cos(2 * x) / self.c
             return self.g - covered, self.c / np.sin(x) ** 2 - rise
 
-        return _root(short, 0.5 * (low + high), low, high, NOISE * self.g)
+        start = low + (high - low) * at_low / (at_low - at_high)
+        return _root(short, start, low, high, NOISE * self.g)
 
     def no_less_than(self, known: Array) -> Array:
         """A lower bound on the branch, or `known` where that is less: nothing above it matters.

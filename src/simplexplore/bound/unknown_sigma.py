@@ -63,6 +63,7 @@ class UnknownSigma(Information):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
+        self._near: Array | None = None
         count, width = self.v.shape
         self.big = np.full(count, -1)
         # Every row is the comparison as it is, and once for each arm; those without points go.
@@ -82,6 +83,7 @@ class UnknownSigma(Information):
         some = super().only(chosen)
         for name in ("_c", "_ends"):
             vars(some).pop(name, None)
+        vars(some)["_near"] = None
         return some
 
     @cached_property
@@ -127,7 +129,9 @@ class UnknownSigma(Information):
         """
         convex = self._convex(weight)
         can = convex.c.sum(axis=1) >= self.gaps
-        gamma = np.where(can, convex.multiplier(np.where(can, self.gaps, 0.0)), np.inf)
+        found = convex.multiplier(np.where(can, self.gaps, 0.0), self._near)
+        self._near = found  # allocations asked for one after the other are often close
+        gamma = np.where(can, found, np.inf)
         value = np.where(can, convex.dual(np.where(can, gamma, 0.0), self.gaps), np.inf)
         row, b = np.flatnonzero(self.big >= 0), self.big[self.big >= 0]
         alone = weight[row, b] * phi(self._ends[0][row])

@@ -23,7 +23,9 @@ from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.errors import ProblemError, SettingError, SimplexploreError, TooLargeError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.circuits import count_directions
+from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.geometry.vertex import Vertex
 from simplexplore.kernels import episode, events
 from simplexplore.kernels.blocks import Block
 from simplexplore.kernels.information import draw
@@ -63,6 +65,17 @@ Indices = npt.NDArray[np.int64]
 
 # By how much a user's allocation may miss the set.
 _OFF = 1e-6
+
+# Arrays with a number for each edge, or entry of one.
+_BY_EDGE = {f"run.{name}" for name in ("gap", "spread", "value", "time", "gradient", "root")} | {
+    "memory.edges",
+    "memory.looks",
+}
+
+# Numbers in the directions of a vertex's edges, if each of them is looked at, and edges that are
+# listed where there are more.
+MOST_NUMBERS = 50_000_000
+MOST_LISTED = 256
 
 # Events taken in between two looks at the clock.
 _PIECE = 256
@@ -157,6 +170,8 @@ class Engine:
     def _forget_growth(self) -> None:
         """Arrays for the vertices known now; what is added later is remembered in order."""
         self._followed: list[int] = []
+        self._emptied = -1  # pulls when that was last done to the table
+        self._former: list[Vertex] = []  # recommended by runs before that
         self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
         self._blocks: list[Block] | None = None
         self._stopwatch = Stopwatch()
@@ -166,7 +181,7 @@ class Engine:
     def _is_answered(self, status: int) -> bool:
         """Do what a kernel came back for, if it is to be called again."""
         if status == UNKNOWN_VERTEX:
-            self._follow(int(self.run.integers[MISSING_EDGE]))
+            self._meet(int(self.run.integers[MISSING_EDGE]))
         elif status == UNKNOWN_REGRET:
             self._look_at_regret()
         return status in (UNKNOWN_VERTEX, UNKNOWN_REGRET)
@@ -180,10 +195,59 @@ class Engine:
         again = pulls + 1 + int(pulls * regret.wait(limit))
         self.run.integers[LOOK] = -1 if regret.bound <= limit else again
 
+    def _meet(self, edge: int) -> None:
+        """Go on where an edge leads; from wide vertices straight to where the walk will end.
+
+        That is the best vertex at the means of now. A table without room is emptied first.
+        """
+        assert isinstance(self.table, VertexTable)
+        number = int(self.run.integers[VERTEX])
+        here = self.table.vertices[number]
+        if self.table.is_crowded and self._emptied != self.pulls:
+            self._emptied = self.pulls
+            self._empty(number)
+            return
+        if self.table.is_wide(number):
+            best = self.polytope.optimal_vertex(self.run.clipped, here)
+            if best.zero != here.zero:
+                self._enter(self.polytope.canonical(best))
+                return
+        self._follow(edge)
+
+    def _enter(self, vertex: Vertex, edges: Edges | None = None) -> None:
+        """Recommend a vertex, new or known; the next judgement looks at all of its edges."""
+        assert isinstance(self.table, VertexTable)
+        known = len(self.table.vertices)
+        number = self.table.add(vertex, edges)
+        if number == known:
+            self._grown([-1 - len(vertex.basis), *vertex.basis, len(vertex.capped), *vertex.capped])
+        self.run.integers[VERTEX] = number
+        self.run.integers[WARM] = 0
+
+    def _empty(self, here: int = -1) -> None:
+        """Forget all vertices but the first, and what is known of their edges.
+
+        A run that goes on stays where it is.
+        """
+        former, before = self.table, self._kept()
+        assert isinstance(former, VertexTable)
+        self.table = former.fresh()
+        self._followed, self._blocks = [], None
+        self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
+        if here >= 0:
+            for name, array in self._kept().items():
+                if name not in _BY_EDGE:
+                    array[...] = before[name]
+            self._enter(former.vertices[here], former.edges(here))
+
     def _follow(self, edge: int) -> None:
-        _, run, memory = self._arrays
         self.table.follow(edge)
-        self._followed.append(edge)
+        self._grown([edge])
+
+    def _grown(self, how: list[int]) -> None:
+        """Make room for a vertex that was added, and remember how."""
+        _, run, memory = self._arrays
+        self._followed += how
         self._arrays = fitted(self.table.arrays(), self._setting.pairs, run, memory)
         self._blocks = None
 
@@ -417,14 +481,24 @@ class Engine:
         self.run.integers[LOOK] = max(0, int(self.run.integers[LOOK]))
 
     @property
-    def _edges(self) -> range:
-        """Edges of the recommended vertex, in the table."""
+    def _edges(self) -> list[int]:
+        """Edges of the recommended vertex, in the table; of very many the weakest."""
         table, run, _ = self._arrays
         vertex = int(run.integers[VERTEX])
-        return range(int(table.first_edge[vertex]), int(table.first_edge[vertex + 1]))
+        first, last = (int(x) for x in table.first_edge[vertex : vertex + 2])
+        if self.knows_edges:
+            return list(range(first, last))
+        weakest = np.argsort(run.value[: last - first], kind="stable")[:MOST_LISTED]
+        return [first + int(e) for e in np.sort(weakest)]
+
+    @property
+    def knows_edges(self) -> bool:
+        """Whether the recommended vertex has few enough edges to look at each of them."""
+        vertex, first = int(self.run.integers[VERTEX]), self._arrays[0].first_edge
+        return int(first[vertex + 1] - first[vertex]) * self._setting.size <= MOST_NUMBERS
 
     def directions(self) -> Array:
-        """Directions of the edges of the recommended vertex (E, K)."""
+        """Directions of the edges of the recommended vertex (E, K), as `evidence` lists them."""
         table, edges = self._arrays[0], self._edges
         found = np.zeros((len(edges), self._setting.size))
         for e, edge in enumerate(edges):
@@ -436,10 +510,12 @@ class Engine:
         """Of each edge of the recommended vertex how much there is, and how much is needed.
 
         Statistics and their thresholds, or for `tilt` logarithms of e-values and their levels.
+        Of very many edges those with the least statistics are listed (`knows_edges`).
         """
         table, run, memory = self._arrays
         edges, setting = self._edges, self._setting
-        found = run.value[: len(edges)].copy()
+        first = int(table.first_edge[run.integers[VERTEX]])
+        found = run.value[np.array(edges, dtype=np.int64) - first]
         if not self.has_moments:
             levels = [self._called("level", events.level_of_edge, edge) for edge in edges]
             return found, np.array(levels)
@@ -471,7 +547,12 @@ class Engine:
                 array[...] = before[name]
 
     def surplus(self) -> float:
-        """log(delta / p): p is the least delta with which the evidence of now would be enough."""
+        """log(delta / p): p is the least delta with which the evidence of now would be enough.
+
+        Where the recommended policy has too many edges to look at, nothing is known.
+        """
+        if not self.knows_edges:
+            return -math.inf
         with self._untouched():
             looks = self._arrays[2].looks
             best = looks[BEST::LOOKS].copy()
@@ -496,6 +577,8 @@ class Engine:
 
         With probability 1 - delta no bound is ever too small (docs/theory/stopping.md).
         """
+        if not self.knows_edges:
+            return Regret(math.inf)
         gains, problem = self.gain_bounds(), self.plan.problem
         if isinstance(self.table, AnswerTable):
             # Comparisons are with whole policies; those left out are within epsilon anyway.
@@ -512,10 +595,12 @@ class Engine:
 
     def right_answers(self, means: Array) -> set[int]:
         """Numbers of the vertices or answers met so far that are good enough."""
+        if isinstance(self.table, AnswerTable):
+            return self.table.right_answers(means)
         goal = self.plan.problem.regret_goal
-        if goal and isinstance(self.table, VertexTable):
-            return self.table.good_answers(means, goal)
-        return self.table.right_answers(means)
+        if goal:
+            return self.table.good_answers(means, goal, self._former)
+        return self.table.right_answers(means, self._former)
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
         """Every array that the future depends on, by name; not copies."""
@@ -538,8 +623,14 @@ class Engine:
         """Go on from a `state`; a ValueError says that it is of another plan."""
         if self._followed:
             raise ValueError("only a fresh engine can be restored")
-        for edge in state["followed"].tolist():
-            self._follow(edge)
+        steps = iter(state["followed"].tolist())
+        for edge in steps:
+            if edge >= 0:
+                self._follow(edge)
+            else:
+                basis = [next(steps) for _ in range(-1 - edge)]
+                capped = [next(steps) for _ in range(next(steps))]
+                self._enter(self.polytope.form.vertex(basis, capped))
         kept = self._kept()
         if {name: array.shape for name, array in kept.items()} != {
             name: array.shape for name, array in state.items() if name != "followed"
@@ -563,10 +654,26 @@ class Engine:
         A run that was capped before every arm had a reward recommends nothing, -1.
         """
         job = self.job(means, noise, seeds, max_steps)
-        while self._is_answered(self._simulated(job)):
-            pass
+        alone = -1  # the run that began with an empty table
+        while True:
+            table = self.table
+            if not self._is_answered(self._simulated(job)):
+                break
+            if self.table is not table:
+                self._keep_answers(table, job)
+                if alone != job.progress[0]:  # runs before it must not matter: once more
+                    alone, job.progress[1], self._emptied = int(job.progress[0]), 0, -1
+                    self._empty()
         self._check_allocation()
         return self.finished(job)
+
+    def _keep_answers(self, table: VertexTable | AnswerTable, job: Job) -> None:
+        """Give what finished runs recommend numbers that outlast the table: -2, -3, ..."""
+        assert isinstance(table, VertexTable)
+        for n in range(int(job.progress[0])):
+            if job.vertices[n] >= 0:
+                self._former.append(table.vertices[job.vertices[n]])
+                job.vertices[n] = -1 - len(self._former)
 
     def job(self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int) -> Job:
         """What simulated runs need, and room for their results."""
@@ -591,6 +698,11 @@ class Engine:
     def records(self) -> tuple[Setting, Table, Run, Memory]:
         """What kernels work on, for the vertices known now."""
         return (self._setting, *self._arrays)
+
+    @property
+    def known_edges(self) -> int:
+        """Edges of the vertices known now."""
+        return int(self._arrays[0].first_edge[-1])
 
     def follow(self, edges: Indices) -> None:
         """Add the vertices that edges of the table lead to."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,18 @@ from simplexplore.errors import SettingError, TooLargeError
 from simplexplore.kernels.records import Job, Memory, Run, Setting, Table
 from simplexplore.samplers.declarations import parsed
 
+from .arrays import with_room
 from .compile import explained
 from .engine import Array, Engine, Indices
 
+if TYPE_CHECKING:
+    from simplexplore.kernels.device import DeviceProgram
+
 Launch = Callable[[Setting, Table, Run, Memory, Job], None]
+
+# Edges whose far ends are looked up before the first launch: a vertex that is missing has its runs
+# made again, and a table that outgrows its room has code compiled anew.
+AHEAD = 1024
 
 
 class GpuEngine:
@@ -40,6 +49,14 @@ class GpuEngine:
                 "stop_when = {regret = ...} needs a linear program now and then, which a GPU "
                 "cannot solve; leave device='gpu' out."
             )
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        engine = self._engine
+        edge = 0
+        while not engine.plan.problem.epsilon and edge < min(engine.known_edges, AHEAD):
+            engine.follow(np.array([edge]))
+            edge += 1
 
     def simulate(
         self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int
@@ -47,15 +64,13 @@ class GpuEngine:
         """Complete runs; see `Engine.simulate`."""
         engine = self._engine
         whole = engine.job(means, noise, seeds, max_steps)
-        left = np.arange(len(seeds))
-        while len(left):
+        self._launch(*engine.records, whole)
+        while len(left := np.flatnonzero(whole.pulls == 0)):
+            engine.follow(np.unique(whole.vertices[left]))
             job = engine.job(means, noise, seeds[left], max_steps)
             self._launch(*engine.records, job)
-            done = job.pulls != 0
             for name in ("pulls", "vertices", "counts"):
-                getattr(whole, name)[left[done]] = getattr(job, name)[done]
-            engine.follow(np.unique(job.vertices[~done]))
-            left = left[~done]
+                getattr(whole, name)[left] = getattr(job, name)
         return engine.finished(whole)
 
     def compile(self) -> None:
@@ -88,36 +103,37 @@ class OnDevice:
             )
         _check_own_files(engine)
         self._engine = engine
-        self._programs: dict[int, Launch] = {}
+        self._programs: dict[str, DeviceProgram] = {}
 
     def __call__(self, setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> None:
-        self._program(run, memory)(setting, table, run, memory, job)
+        table = with_room(table)
+        self._program(setting, table, run, memory)(setting, table, job)
 
     def compile(self) -> None:
         """Compile for the table of now."""
-        _, _, run, memory = self._engine.records
-        self._program(run, memory)
+        setting, table, run, memory = self._engine.records
+        self._program(setting, with_room(table), run, memory)
 
-    def _program(self, run: Run, memory: Memory) -> Launch:
-        from simplexplore.kernels.device import SIZES, DeviceProgram, size_of
+    def _program(self, setting: Setting, table: Table, run: Run, memory: Memory) -> DeviceProgram:
+        from simplexplore.kernels.device import MOST, DeviceProgram, key_of, size_of
 
-        needed = size_of(run, memory)
-        size = next((size for size in SIZES if size >= needed), None)
-        if size is None:
+        size = size_of(run, memory)
+        if size > MOST:
             raise TooLargeError(
-                f"a run of this problem needs {8 * needed / 1024:,.0f} KiB on the GPU; at most "
-                f"{8 * SIZES[-1] / 1024:,.0f} KiB are possible. Leave device='gpu' out."
+                f"a run of this problem needs {8 * size / 1024:,.0f} KiB on the GPU; at most "
+                f"{8 * MOST / 1024:,.0f} KiB are possible. Leave device='gpu' out."
             )
-        if size not in self._programs:
+        key = key_of(setting, table, run, memory)
+        if key not in self._programs:
             engine = self._engine
             try:
-                made = DeviceProgram(engine.records[0], size, engine.fingerprint)
+                made = DeviceProgram(setting, table, run, memory, engine.fingerprint)
             except Exception as error:
                 if engine.is_ours:
                     raise
                 raise explained(error, "a file of yours") from error
-            self._programs[size] = made
-        return self._programs[size]
+            self._programs[key] = made
+        return self._programs[key]
 
 
 def _check_own_files(engine: Engine) -> None:

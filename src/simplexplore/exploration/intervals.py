@@ -10,16 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.kernels.exponential import PRIOR_SAMPLES, regret_of_mixture
-from simplexplore.kernels.student import (
-    RATIO,
-    SCALES,
-    SCALES_PAY,
-    SHARPNESS,
-    STRONGEST,
-    constant_of_mixture,
-    floor_of_variance,
-    log_mixture,
-)
+from simplexplore.kernels.student import ROWS, N, floor_of_variance, mixture_of, put_arm
 from simplexplore.kernels.tilt import MIXTURE_PAYS, TILTS_PAY
 from simplexplore.problem.families import Bernoulli, Family, Gaussian
 from simplexplore.problem.problem import Problem
@@ -118,17 +109,17 @@ def _learned_intervals(
 def _student_reach(n: float, level: float) -> float:
     """Empirical deviations between the empirical mean and the nearest that is ruled out.
 
-    Mixtures of all scales in both directions share the evidence. Each grows with the distance.
+    Mixtures of both directions share the evidence. Each grows with the distance.
     """
-    shifts = [STRONGEST / RATIO**j for j in range(SCALES)]
-    scales = [(1.0 / (SHARPNESS * r) ** 2, r) for r in shifts]
     if n < 2:
         return math.inf
-    needed = level + SCALES_PAY + math.log(2.0)
+    needed = level + math.log(2.0)
+    work = np.zeros((ROWS, 1))
+    work[N] = n
+    put_arm(work, 0)
 
     def is_inside(y: float) -> bool:
-        found = [log_mixture(n, c, r, y)[0] + constant_of_mixture(n, c) for c, r in scales]
-        return max(found) <= needed
+        return mixture_of(work, 0, y)[0] <= needed
 
     inside, outside = 0.0, 1.0
     while is_inside(outside):

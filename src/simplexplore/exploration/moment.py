@@ -36,7 +36,10 @@ class Moment:
 
 
 def moment_of(engine: ExplorationEngine) -> Moment | None:
-    """The moment, or None before every arm has a reward or with a rule that has no e-values."""
+    """The moment, or None before every arm has a reward or with a rule that has no e-values.
+
+    Where the recommended policy has too many edges to look at, nothing is known.
+    """
     if not (engine.has_moments and (engine.has_answer or engine.is_infeasible)):
         return None
     p = engine.plan.delta_of_rule * math.exp(-engine.surplus())

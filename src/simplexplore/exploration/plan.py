@@ -11,7 +11,6 @@ import numpy.typing as npt
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import InfeasibleError, SettingError
-from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.problem.spelling import listed
 from simplexplore.problem.stop_when import StopWhen
@@ -168,33 +167,13 @@ def _changed(problem: Problem, **changes: object) -> Problem:
     )
 
 
-# Samplers of ours that see variances only through what an edge tells, or not at all.
-_LEARNING_SAMPLERS = ("top-two", "ctns", "ptns", "uniform", "oracle")
-
-
 def _check_supported(problem: Problem, sampler: Sampler, threshold: Threshold) -> None:
     """Refuse what cannot be run with measured rows, or with an unknown sigma."""
     if problem.measured:
         _check_measured(problem, sampler, threshold)
         return
-    rewards = problem.rewards
-    if rewards.knows_sigma:
+    if problem.rewards.knows_sigma:
         return
-    if isinstance(rewards, Gaussian) and rewards.equal_sigma:
-        raise SettingError(
-            "nothing that explores uses equal_sigma yet, only `bound` does; drop it: each arm's "
-            "sigma is learned by itself, which is right for equal ones, too."
-        )
-    if problem.epsilon:
-        raise SettingError(
-            "epsilon goes with a known sigma only; with an unknown one stop_when = {regret = ...} "
-            "ends an exploration when the policy is good enough."
-        )
-    if sampler.is_ours and sampler.name not in _LEARNING_SAMPLERS:
-        raise SettingError(
-            f"the {sampler.name} sampler needs a known sigma; with an unknown one there are "
-            f"{listed(_LEARNING_SAMPLERS)}."
-        )
     if threshold.name in ("kk21", "mixture") and threshold.file is None:
         raise SettingError(
             f"the threshold {threshold.name!r} is for a known sigma; with an unknown one 'tilt' is "

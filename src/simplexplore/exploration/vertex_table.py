@@ -7,6 +7,7 @@ alone, never on how it was reached, so runs are the same whatever was met before
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from simplexplore.errors import TooLargeError
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.geometry.standard_form import Vertex
+from simplexplore.geometry.vertex import Vertex
 from simplexplore.kernels.records import Table
 
 Array = npt.NDArray[np.float64]
@@ -38,6 +39,11 @@ MORE_EDGES = 5_000
 # Bytes of a table.
 MOST_BYTES = 2**31
 
+# A vertex with more edges is wide: caps that meet exactly leave every pair of two arms an edge.
+# Walks leap over such vertices, and tables of them are emptied at so many bytes.
+WIDE = 20_000
+MOST_WIDE_BYTES = 2**27
+
 
 class VertexTable:
     """A growing set of vertices of one polytope.
@@ -49,22 +55,25 @@ class VertexTable:
     """
 
     def __init__(self, polytope: Polytope, start: Vertex) -> None:
+        self._clear(polytope)
+        self.add(polytope.canonical(start))
+
+    def _clear(self, polytope: Polytope) -> None:
         self.polytope = polytope
         self.vertices: list[Vertex] = []
         self._number: dict[frozenset[int], int] = {}
         self._edges: list[Edges] = []
         self._buffers = _Buffers(polytope.size)
-        self.add(polytope.canonical(start))
 
-    def add(self, vertex: Vertex) -> int:
-        """The number of a vertex, new or known."""
+    def add(self, vertex: Vertex, edges: Edges | None = None) -> int:
+        """The number of a vertex, new or known; its edges need not be known."""
         known = self._number.get(vertex.zero)
         if known is not None:
             return known
         number = len(self.vertices)
         self._number[vertex.zero] = number
         self.vertices.append(vertex)
-        edges = self.polytope.edges(vertex)
+        edges = self.polytope.edges(vertex) if edges is None else edges
         self._edges.append(edges)
         self._buffers.append(edges.index, -edges.value)
         return number
@@ -87,7 +96,21 @@ class VertexTable:
 
     def fresh(self) -> VertexTable:
         """Another table with the same start: for another thread."""
-        return VertexTable(self.polytope, self.vertices[0])
+        other = object.__new__(VertexTable)
+        other._clear(self.polytope)
+        other.add(self.vertices[0], self._edges[0])
+        return other
+
+    def is_wide(self, number: int) -> bool:
+        """Whether a vertex has so many edges that few such vertices can be kept."""
+        return len(self._edges[number]) > WIDE
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether wide vertices take too much room."""
+        buffers = self._buffers
+        used = _bytes(self.polytope.size, buffers.vertices, buffers.edges, buffers.entries)
+        return used > MOST_WIDE_BYTES and any(map(self.is_wide, range(len(self.vertices))))
 
     def policy(self, number: int) -> Array:
         """A vertex's policy."""
@@ -97,18 +120,23 @@ class VertexTable:
         """A vertex's edges."""
         return self._edges[number]
 
-    def right_answers(self, means: Array) -> set[int]:
-        """Numbers of the optimal vertices met so far; every tied one is right."""
-        best = self.polytope.optimal_vertex(means)
-        right = [best, *self.polytope.tied_vertices(best, means)]
-        return {self._number[v.zero] for v in right if v.zero in self._number}
+    def right_answers(self, means: Array, former: Sequence[Vertex] = ()) -> set[int]:
+        """Numbers of the optimal vertices met so far; every tied one is right.
 
-    def good_answers(self, means: Array, regret: float) -> set[int]:
+        Those of former ones, which are not in the table any more, are -2, -3, ...
+        """
+        best = self.polytope.optimal_vertex(means)
+        right = {v.zero for v in (best, *self.polytope.tied_vertices(best, means))}
+        numbers = {self._number[zero] for zero in right if zero in self._number}
+        return numbers | {-2 - i for i, vertex in enumerate(former) if vertex.zero in right}
+
+    def good_answers(self, means: Array, regret: float, former: Sequence[Vertex] = ()) -> set[int]:
         """Numbers of the vertices met so far that earn so much less than the best, at most."""
         best = self.polytope.optimal_vertex(means)
-        lost = (best.policy - [vertex.policy for vertex in self.vertices]) @ means
         rounding = 1e-12 * np.abs(means).max()
-        return set(np.flatnonzero(lost <= regret + rounding).tolist())
+        met = dict(enumerate(self.vertices)) | {-2 - i: x for i, x in enumerate(former)}
+        lost = (best.policy - [vertex.policy for vertex in met.values()]) @ means
+        return set(np.array(list(met))[lost <= regret + rounding].tolist())
 
     def explore(self, limit: int | None = None, edges: int = MAX_EDGES) -> bool:
         """Add all vertices; False if they, their edges or the work are more than the limits."""
@@ -232,9 +260,13 @@ def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
+def _bytes(size: int, vertices: int, edges: int, entries: int) -> int:
+    return 8 * (vertices * (size + 2) + 3 * edges + 4 * entries)
+
+
 def _check_room(size: int, vertices: int, edges: int, entries: int) -> None:
     """Refuse a table before memory is asked for."""
-    needed = 8 * (vertices * (size + 2) + 3 * edges + 4 * entries)
+    needed = _bytes(size, vertices, edges, entries)
     if needed > MOST_BYTES:
         raise TooLargeError(
             f"exploring {size:,} arms in this way needs a table of {needed / 2**30:.1f} GiB; at "
@@ -286,16 +318,17 @@ class _Buffers:
         """Add a vertex or an answer: its edges by edge, and the same by arm."""
         used = v_rows != 0
         counts = used.sum(axis=1)
-        arms, v = arm_rows[used], v_rows[used]
+        arms, v = (rows.ravel() if used.all() else rows[used] for rows in (arm_rows, v_rows))
         edges, entries = self.edges + len(arm_rows), self.entries + len(arms)
         self._reserve(self.vertices + 1, edges, entries)
-        self.first_edge[self.vertices + 1] = edges
+        self.first_edge[self.vertices + 1 :] = edges  # the last one is always their number
         self.first_entry[self.edges + 1 : edges + 1] = self.entries + np.cumsum(counts)
         self.offset[self.edges : edges] = offset
         self.arm[self.entries : entries] = arms
         self.v[self.entries : entries] = v
         local = np.repeat(np.arange(len(arm_rows)), counts)
-        order = np.lexsort((local, arms))
+        # By arm, then by edge; a stable sort of short numbers takes linear time.
+        order = np.argsort(arms.astype(np.uint16) if self.size < 2**16 else arms, kind="stable")
         self.column_edge[self.entries : entries] = local[order]
         self.column_v[self.entries : entries] = v[order]
         places = np.searchsorted(arms[order], np.arange(self.size + 1))

@@ -21,7 +21,7 @@ from simplexplore.problem.rational import rational
 
 from .edges import Edges
 from .polytope import Polytope
-from .standard_form import Vertex
+from .vertex import Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

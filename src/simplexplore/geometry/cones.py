@@ -12,9 +12,14 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from simplexplore.errors import TooLargeError
+
+Whole = npt.NDArray[Any]  # of 64 bits, or Python's own
 
 # More rays than this at one vertex would fill memory before it helped anybody, and more steps
 # (pairs of rays, and rays looked at for a pair) would take longer than some seconds.
@@ -95,6 +100,31 @@ def extreme_rays(
             raise _too_large_together()
         rays = kept
     return rays
+
+
+def rays_of_row(row: Sequence[int] | Whole) -> tuple[Whole, Whole]:
+    """`extreme_rays` of one row, in their order: columns (N, 2) and weights (N, 2).
+
+    A ray of one column has it twice, the second time with weight 0. With caps on every arm there
+    may be a quarter of a million.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in rays_of_row([1, -1])]
+    [[[0, 0], [0, 1]], [[1, 0], [1, 1]]]
+    """
+    heights = np.array(row, dtype=np.int64)
+    above, flat, below = (np.flatnonzero(x) for x in (heights > 0, heights == 0, heights < 0))
+    if len(above) + len(flat) + len(above) * len(below) > MAX_RAYS:
+        raise _too_large(len(row), 1)
+    alone = np.append(above, flat)
+    high, low = np.repeat(above, len(below)), np.tile(below, len(above))
+    place = np.column_stack([np.append(alone, high), np.append(alone, low)])
+    divisor = np.gcd(heights[high], heights[low])
+    ones = np.ones_like(alone)
+    pairs = -heights[low] // divisor, heights[high] // divisor
+    weight = np.column_stack([np.append(ones, pairs[0]), np.append(0 * ones, pairs[1])])
+    return place, weight
 
 
 def _too_large(size: int, rows: int) -> TooLargeError:

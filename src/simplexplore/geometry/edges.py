@@ -8,7 +8,7 @@ small cone. No combination of constraints is ever enumerated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -18,8 +18,10 @@ import numpy.typing as npt
 
 from simplexplore.problem.rational import rational
 
-from .cones import Effort, extreme_rays
-from .standard_form import DOUBT, LocalTableau, StandardForm, Vertex
+from .cones import Effort, extreme_rays, rays_of_row
+from .local_tableau import LocalTableau
+from .standard_form import DOUBT, StandardForm
+from .vertex import Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -88,8 +90,24 @@ def edges_at(form: StandardForm, vertex: Vertex, effort: Effort | None = None) -
     local = LocalTableau(form, vertex)
     if not local.at_end:
         return _unit_edges(local)
-    rays = extreme_rays(len(local.nonbasic), local.exact_rows_at_end(), effort)
-    return _ray_edges(local, [ray.entries for ray in rays])
+    if len(form.rows) == 1:
+        return _exchanges(local)
+    rows = local.exact_rows_at_end()
+    if len(rows) == 1 and max(map(abs, rows[0])) < 2**53:
+        return _ray_edges(local, *rays_of_row(rows[0]))
+    rays = [ray.entries for ray in extreme_rays(len(local.nonbasic), rows, effort)]
+    width = max((len(ray) for ray in rays), default=0)
+    # Repeated columns of weight 0 fill the rows.
+    place = [[*ray, *([next(iter(ray))] * (width - len(ray)))] for ray in rays]
+    weight = [[*ray.values(), *([0] * (width - len(ray)))] for ray in rays]
+    largest = max((x for ray in rays for x in ray.values()), default=0)
+    kind = np.int64 if largest < 2**53 else object
+    shape = len(rays), width
+    return _ray_edges(
+        local,
+        np.array(place, dtype=np.int64).reshape(shape),
+        np.array(weight, dtype=kind).reshape(shape),
+    )
 
 
 def _unit_edges(local: LocalTableau) -> Edges:
@@ -116,38 +134,53 @@ def _unit_edges(local: LocalTableau) -> Edges:
     return _pack(index, value, lambda e: _direction(local, {e: 1}), slip)
 
 
-def _ray_edges(local: LocalTableau, rays: Sequence[dict[int, int]]) -> Edges:
-    """One edge per ray over the nonbasic variables.
+def _exchanges(local: LocalTableau) -> Edges:
+    """Pairs of arms, where the total is the only row and leaves no arm between its ends.
+
+    The same as `_ray_edges`: one arm takes from another, or gives to it, at the same rate.
+    """
+    ((basic, away),) = local.at_end
+    place, weight = rays_of_row(-away * local.away)
+    arm, value = local.nonbasic[place], local.away[place].astype(float)
+    alone = weight[:, 1] == 0
+    arm[alone, 1], value[alone, 1] = basic, -value[alone, 0]
+
+    def exact(e: int) -> dict[int, Fraction]:
+        return {int(a): Fraction(int(x)) for a, x in zip(arm[e], value[e], strict=True)}
+
+    return Edges(arm, value, exact, np.full(len(arm), SLIP))
+
+
+def _ray_edges(local: LocalTableau, place: Indices, weight: Whole) -> Edges:
+    """One edge per ray, by the nonbasic variables that change and how fast.
 
     In whole numbers over one denominator; only where these are large as Python's own.
     """
-    size, width = local.form.size, max((len(ray) for ray in rays), default=0)
+    size, width = local.form.size, place.shape[1]
     columns = [local.exact_arms(c) for c in local.nonbasic.tolist()]
     scale = math.lcm(*(x.denominator for column in columns for x in column.values()))
     table = [[-int(column[a] * scale) for a in local.arms] for column in columns]
-    largest = max((x for ray in rays for x in ray.values()), default=0)
+    largest = int(weight.max(initial=0))
     entry = max((abs(x) for row in table for x in row), default=0)
-    small = width * largest * max(entry, scale) < 2**53
-    kind: type = np.int64 if small else object
-    # Repeated columns of weight 0 fill the rows.
-    place = np.array([[*ray, *([next(iter(ray))] * (width - len(ray)))] for ray in rays])
-    weight: Whole = np.array(
-        [[*ray.values(), *([0] * (width - len(ray)))] for ray in rays], dtype=kind
-    )
-    place, weight = place.reshape(-1, width), weight.reshape(-1, width)
-    weight = weight * local.away.astype(kind)[place]
-    change: Whole = np.zeros((len(rays), len(local.arms)), dtype=kind)
+    kind: type = np.int64 if width * largest * max(entry, scale) < 2**53 else object
+    rate: Whole = weight.astype(kind) * local.away.astype(kind)[place]
+    change: Whole = np.zeros((len(place), len(local.arms)), dtype=kind)
     body: Whole = np.array(table, dtype=kind).reshape(len(columns), len(local.arms))
     for n in range(width):
-        change += weight[:, n, None] * body[place[:, n]]
+        change += rate[:, n, None] * body[place[:, n]]
     column = local.nonbasic[place]
-    own = np.where(column < size, weight * scale, 0)
+    own = np.where(column < size, rate * scale, 0)
     arms = np.broadcast_to(np.array(local.arms, dtype=np.int64), change.shape)
     first = np.where(column < size, column, 0)
     index = np.column_stack([first[:, :1], arms, first[:, 1:]])
     value = (np.column_stack([own[:, :1], change, own[:, 1:]]) / scale).astype(float)
     slip = np.full(len(index), SLIP)
-    return _pack(index, value, lambda e: _direction(local, rays[e]), slip)
+
+    def exact(e: int) -> dict[int, Fraction]:
+        ray = zip(place[e].tolist(), weight[e].tolist(), strict=True)
+        return _direction(local, {n: x for n, x in ray if x})
+
+    return _pack(index, value, exact, slip)
 
 
 def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:

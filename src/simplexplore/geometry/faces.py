@@ -10,7 +10,7 @@ import numpy.typing as npt
 from simplexplore.errors import TooLargeError
 
 from .polytope import Polytope
-from .standard_form import Vertex
+from .vertex import Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

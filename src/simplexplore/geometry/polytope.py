@@ -18,8 +18,10 @@ from simplexplore.problem.rational import rational
 
 from .cones import Effort
 from .edges import Edges, edges_at
-from .standard_form import DOUBT, SLIPS, StandardForm, Vertex
+from .linear_program import best_vertex, needs_limit
+from .standard_form import DOUBT, SLIPS, StandardForm
 from .tableau import Tableau, phase_one
+from .vertex import Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -120,7 +122,7 @@ class Polytope:
                 suspects &= at_zero
                 if not suspects.any():
                     break
-                vertex = form.best_vertex(form.cost_of(suspects), vertex, proven=proven)
+                vertex = best_vertex(form, form.cost_of(suspects), vertex, proven=proven)
             if suspects.any():
                 form.forget(suspects)
         constant = ~form.live & np.append(np.ones(self.size, dtype=bool), form.has_slack)
@@ -134,7 +136,7 @@ class Polytope:
         """A vertex that maximises means @ policy, exactly."""
         cost = np.zeros(self.size + self.form.count)
         cost[: self.size] = means
-        return self.form.best_vertex(cost, start)
+        return best_vertex(self.form, cost, start)
 
     def edges(self, vertex: Vertex) -> Edges:
         """All edge directions at a vertex; the last one's are kept."""
@@ -258,10 +260,6 @@ class Polytope:
                     queue.append(other)
         return [other for other in found.values() if other.zero != vertex.zero]
 
-    def tied_policies(self, vertex: Vertex, means: Array) -> list[Array]:
-        """The policies of `tied_vertices`."""
-        return [other.policy for other in self.tied_vertices(vertex, means)]
-
     # ------------------------------------------------------------------ constraints
 
     def active(self, vertex: Vertex) -> tuple[str, ...]:
@@ -284,7 +282,7 @@ class Polytope:
         dropped = []
         form = StandardForm(problem)
         for k in reversed(range(len(kept))):
-            if form.needs_limit(k):
+            if needs_limit(form, k):
                 continue
             constraint = kept[k]
             rest = StandardForm(problem.replace(constraints=kept[:k] + kept[k + 1 :]))
@@ -444,7 +442,7 @@ def _implies(form: StandardForm, row: Array, lower: float, upper: float) -> bool
             continue
         cost = np.zeros(form.size + form.count)
         cost[: form.size] = sign * row
-        best = form.best_vertex(cost)
+        best = best_vertex(form, cost)
         reached = sum(rational(float(sign * row[a]), SLIPS) * x for a, x in best.shares.items())
         if reached > rational(limit, SLIPS):
             return False

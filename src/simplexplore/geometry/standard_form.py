@@ -1,4 +1,4 @@
-"""Linear programs over the feasible policies, with exact answers.
+"""The feasible policies in standard form, with exact numbers.
 
 F = {floor <= pi <= cap : sum pi = 1, lower <= A pi <= upper} in standard form. Constraints on a
 single arm are floors and caps; every other inequality is a row with a slack variable. A vertex
@@ -9,10 +9,8 @@ are in doubt, and a simplex method in fractions takes over in the rare case that
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -20,13 +18,12 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import NotConvergedError
 from simplexplore.problem.problem import Problem
 from simplexplore.problem.rational import rational
 
-from .integers import adjugate, dot
-from .integers import integer_row as whole_row
+from .exact_inverse import ExactInverse
 from .tableau import Tableau, first_tableau
+from .vertex import Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -40,38 +37,8 @@ SLIPS = 4
 DOUBT = 1e-9
 
 
-# A limit is needed beyond doubt if an arm could go so far beyond it.
-BEYOND = 1e-5
-
-
-@dataclass(frozen=True)
-class Vertex:
-    """An extreme point of F, exactly.
-
-    Attributes
-    ----------
-    zero : frozenset of int
-        Variables that are zero here: arm a is a, the slack of inequality i is K + i. Two
-        vertices are the same if and only if these sets are.
-    policy : (K,) array
-        The shares, each the float nearest to the exact value.
-    shares : dict from arm to Fraction
-        The exact positive shares.
-    basis : tuple of int
-        A set of basic variables that describes the vertex.
-    capped : frozenset of int
-        Arms outside the basis that are at their caps; other arms outside are at their floors.
-    """
-
-    zero: frozenset[int]
-    policy: Array = field(compare=False)
-    shares: dict[int, Fraction] = field(compare=False, repr=False)
-    basis: tuple[int, ...] = field(compare=False, repr=False)
-    capped: frozenset[int] = field(compare=False, repr=False)
-
-
 class FloatsMisledError(Exception):
-    """Whole-number arithmetic contradicts a basis that floats proposed. Never leaves the file."""
+    """Whole-number arithmetic contradicts a basis that floats proposed. Never leaves the room."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +72,14 @@ class StandardForm:
     ----------
     owner : list of int
         The constraint that each side came from; -1 for the total.
+    arm : array of int
+        By side: the arm that it limits, or -1 if it is a row.
+    is_cap : array of bool
+        By side: whether it limits an arm from above.
     floor, cap : lists of Fraction
         By arm; a cap that the total implies is None.
+    tight_at : dict from arm to a dict from Fraction to a list of int
+        Sides that are tight where an arm has a share.
     start : Vertex or None
         A vertex; None if nothing is feasible.
     """
@@ -116,7 +89,7 @@ class StandardForm:
         sides = _sides(problem)
         self.owner = [side.owner for side in sides]
         self.count = len(sides)
-        self._arm = np.array([side.arm for side in sides])
+        self.arm = np.array([side.arm for side in sides])
         self.has_slack = np.array([side.has_slack for side in sides])
         self.general = np.array([i for i, side in enumerate(sides) if side.arm < 0])
         self._place = np.full(self.count, -1)
@@ -134,7 +107,6 @@ class StandardForm:
             rational(float(x), SLIPS) / y for x, y in zip(bounds, self._exact_scale, strict=True)
         ]
         self._entries: dict[int, Fraction] = {}
-        self._referee: Tableau | None = None
         self.rows = self.general
         self.live = np.concatenate([np.ones(size, dtype=bool), self.has_slack])
         self._set_limits(problem, sides)
@@ -144,8 +116,8 @@ class StandardForm:
         """Floors and caps, and which of their sides are tight at which share of an arm."""
         self.floor = [Fraction(0)] * self.size
         self.cap: list[Fraction | None] = [None] * self.size
-        self._tight_at: dict[int, dict[Fraction, list[int]]] = {}
-        self._caps = np.zeros(self.count, dtype=bool)
+        self.tight_at: dict[int, dict[Fraction, list[int]]] = {}
+        self.is_cap = np.zeros(self.count, dtype=bool)
         self._floor_owner: dict[int, int] = {}
         self._cap_owner: dict[int, int] = {}
         for i, side in enumerate(sides):
@@ -154,14 +126,14 @@ class StandardForm:
                 continue
             coefficient = float(side.sign * problem.matrix[side.owner, a])
             share = rational(side.bound, SLIPS) / rational(coefficient, SLIPS)
-            self._caps[i] = coefficient > 0
+            self.is_cap[i] = coefficient > 0
             cap = self.cap[a]
             if (coefficient > 0 or not side.has_slack) and (cap is None or share < cap):
                 self.cap[a], self._cap_owner[a] = share, side.owner
             if (coefficient < 0 or not side.has_slack) and share > self.floor[a]:
                 self.floor[a], self._floor_owner[a] = share, side.owner
             if side.has_slack:
-                self._tight_at.setdefault(a, {}).setdefault(share, []).append(i)
+                self.tight_at.setdefault(a, {}).setdefault(share, []).append(i)
         # No share is above 1, so a higher cap is no end; one at 1 may still be tight.
         for a, cap in enumerate(self.cap):
             if cap is not None and cap >= 1 and cap > self.floor[a]:
@@ -232,6 +204,10 @@ class StandardForm:
             above[below] = above.get(below, 0) + entry.numerator * x.numerator
         return sum((Fraction(x, below) for below, x in above.items()), Fraction(0))
 
+    def inverse(self, arms: Sequence[int], tight: Sequence[int]) -> ExactInverse:
+        """Inverse of rows over as many arms; `ZeroDivisionError` if there is none."""
+        return ExactInverse(arms, [[self.entry(i, a) for a in arms] for i in tight])
+
     def face(self, column: int, capped: bool) -> int:
         """The variable that is zero while a column rests at one of its ends."""
         if column >= self.size:
@@ -256,7 +232,7 @@ class StandardForm:
 
     def _tight(self, arm: int, share: Fraction) -> list[int]:
         """Slacks of the limits that are tight where an arm has this share."""
-        ends = self._tight_at.get(arm)
+        ends = self.tight_at.get(arm)
         return [self.size + i for i in ends.get(share, ())] if ends else []
 
     def split(self, basis: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
@@ -277,14 +253,14 @@ class StandardForm:
         if tableau is not None:
             try:
                 self._keep_independent_rows([int(columns[c]) for c in tableau.basis])
-                return self._vertex_of(tableau, columns)
+                return self.vertex_of(tableau, columns)
             except FloatsMisledError:
                 self.rows = self.general
         exact = self._phase_one_in_fractions()
         if exact is None:
             return None
         self._keep_independent_rows([int(columns[c]) for c in exact.basis])
-        return self._vertex_of(exact, columns)
+        return self.vertex_of(exact, columns)
 
     def conflicting_limits(self) -> list[int]:
         """Constraints on single arms that conflict by themselves, few of them; [] if none do."""
@@ -321,6 +297,13 @@ class StandardForm:
         place = np.searchsorted(columns, self.size + self.general)
         found = np.append(columns, -1)[place] == self.size + self.general
         return np.where(found, place, -1)
+
+    @cached_property
+    def referee(self) -> Tableau:
+        """A feasible tableau in fractions, where there is one."""
+        found = self._phase_one_in_fractions()
+        assert found is not None
+        return found
 
     def _phase_one_in_fractions(self) -> Tableau | None:
         """Slow, and final."""
@@ -362,13 +345,14 @@ class StandardForm:
         self.live &= ~banned
         self._fix_arms()
         tableau.expel(~np.isin(columns, self.columns))
-        self._referee = None
+        self.__dict__.pop("referee", None)
         self._keep_independent_rows([int(self.columns[c]) for c in tableau.basis])
-        self.start = self._vertex_of(tableau, self.columns)
+        self.start = self.vertex_of(tableau, self.columns)
 
     # ------------------------------------------------------------------ vertices
 
-    def _vertex_of(self, tableau: Tableau, columns: Indices) -> Vertex:
+    def vertex_of(self, tableau: Tableau, columns: Indices) -> Vertex:
+        """The vertex that a tableau over some columns stands at."""
         basis = [int(columns[c]) for c in tableau.basis]
         return self.vertex(basis, {int(c) for c in columns[tableau.turned]}.difference(basis))
 
@@ -376,7 +360,7 @@ class StandardForm:
         """The vertex of a basis; raises `FloatsMisledError` if it is not feasible."""
         arms, tight, loose = self.split(basis)
         try:
-            inverse = ExactInverse(self, arms, tight)
+            inverse = self.inverse(arms, tight)
         except ZeroDivisionError:
             raise FloatsMisledError from None
         shares = {a: x for a, x in enumerate(self.floor) if x}
@@ -409,7 +393,7 @@ class StandardForm:
     def zero_at(self, shares: Mapping[int, Fraction], binding: Iterable[int]) -> frozenset[int]:
         """Variables that are zero at a vertex, given its shares and the general rows that bind."""
         zero = {a for a in range(self.size) if not shares.get(a)}
-        for a in self._tight_at:
+        for a in self.tight_at:
             zero.update(self._tight(a, shares.get(a, Fraction(0))))
         zero.update(self.size + i for i in binding)
         return frozenset(c for c in zero if self.live[c])
@@ -442,7 +426,7 @@ class StandardForm:
     ) -> frozenset[int]:
         """`zero_at` where some arms of a vertex have moved to other shares."""
         rows = {self.size + int(i) for i in self.general}
-        limits = {self.size + i for a in moved for i in chain(*self._tight_at.get(a, {}).values())}
+        limits = {self.size + i for a in moved for i in chain(*self.tight_at.get(a, {}).values())}
         zero = {a for a, x in moved.items() if not x}
         zero.update(c for a, x in moved.items() for c in self._tight(a, x))
         zero.update(self.size + i for i in binding)
@@ -516,216 +500,14 @@ class StandardForm:
             turned,
         )
 
-    def best_vertex(
-        self, cost: Array, start: Vertex | None = None, *, proven: bool = True
-    ) -> Vertex:
-        """A vertex that maximises a cost over all arms and slacks of rows.
-
-        The walk begins at `start`, which saves most of it when the cost has moved little.
-        The vertex is exact in any case; `proven` adds that no other is better, exactly.
-        """
-        start = start or self.start
-        assert start is not None
-        columns = self.columns
-        everything = np.ones(len(columns), dtype=bool)
-        try:
-            tableau = self.tableau(start)
-            tableau.maximise(cost[columns] / (np.abs(cost).max() or 1.0), everything)
-            vertex = self._vertex_of(tableau, columns)
-            if not proven or self._is_optimal(vertex, cost):
-                return vertex
-        except (FloatsMisledError, NotConvergedError):
-            pass  # the referee below decides
-        if self._referee is None:
-            self._referee = self._phase_one_in_fractions()
-            assert self._referee is not None
-        exact = deepcopy(self._referee)
-        exact.maximise(np.array([rational(float(x)) for x in cost[columns]]), everything)
-        return self._vertex_of(exact, columns)
-
     def cost_of(self, wanted: Mask) -> Array:
         """The cost whose value is the sum of the wanted variables, up to a constant."""
         cost = wanted.astype(float)
-        for a, ends in self._tight_at.items():
+        for a, ends in self.tight_at.items():
             for i in chain.from_iterable(ends.values()):
-                cost[a] += cost[self.size + i] * (-1 if self._caps[i] else 1)
+                cost[a] += cost[self.size + i] * (-1 if self.is_cap[i] else 1)
                 cost[self.size + i] = 0.0
         return cost
-
-    def needs_limit(self, constraint: int) -> bool:
-        """Whether F is larger without a limit on a single arm; False where floats leave doubt.
-
-        The arm is moved up to the limit and `BEYOND` farther, if the others let it.
-        """
-        sides = [i for i, owner in enumerate(self.owner) if owner == constraint]
-        i, a = sides[0], int(self._arm[sides[0]])
-        if len(sides) > 1 or a < 0 or self.fixed[a] or not self.has_slack[i]:
-            return False
-        up, low, high = bool(self._caps[i]), float(self.low[a]), float(self.high[a])
-        rivals = [j for tight in self._tight_at[a].values() for j in tight if self._caps[j] == up]
-        if len(rivals) > 1 or self.start is None or not (high < 1 if up else low > BEYOND):
-            return False
-        tableau = self.tableau(self.start)
-        tableau.turned[:] = False  # each column is looked at from where it rests
-        n = int(np.searchsorted(self.columns, a))
-        cost = np.zeros(len(self.columns))
-        cost[n] = 1.0
-        ahead = 0.0  # where it rests, the limit is so far
-        if n in tableau.basis:
-            ahead = min(high, 1.0) - low
-            if not up:
-                tableau.width[n] = ahead
-                tableau.turn(n)
-                tableau.turned[n] = False
-        elif (a in self.start.capped) == up:
-            tableau.body[:, n] = -tableau.body[:, n]
-        else:
-            ahead = high - low
-        tableau.width[n] = ahead + BEYOND
-        try:
-            tableau.maximise(cost, np.ones(len(cost), dtype=bool))
-        except NotConvergedError:
-            return False
-        moved = tableau.values[tableau.basis.index(n)] if n in tableau.basis else 0.0
-        if tableau.turned[n]:
-            moved = tableau.width[n] - moved
-        return bool(moved > ahead + BEYOND / 2)
-
-    def _is_optimal(self, vertex: Vertex, cost: Array) -> bool:
-        """Whether no nonbasic variable improves the cost, exactly."""
-        local = LocalTableau(self, vertex)
-        reduced = cost[local.nonbasic] - cost[local.arms] @ local.body_arms
-        reduced -= cost[[self.size + i for i in local.loose]] @ local.body_loose
-        reduced *= local.away
-        size = np.abs(cost).max() or 1.0
-        doubtful = np.flatnonzero(reduced > -DOUBT * size * local.magnitude)
-        if not doubtful.size:
-            return True
-        rows, prices = local.exact_prices(cost)
-        for n in doubtful:
-            column = int(local.nonbasic[n])
-            exact = rational(float(cost[column])) if cost[column] else Fraction(0)
-            for i, price in zip(rows, prices, strict=True):
-                if entry := self.entry(i, column):
-                    exact -= price * entry
-            if exact * int(local.away[n]) > 0:
-                return False
-        return True
-
-
-class ExactInverse:
-    """Inverse of the tight rows over the basic arms, in whole numbers."""
-
-    def __init__(self, form: StandardForm, arms: Sequence[int], tight: Sequence[int]) -> None:
-        self.arms = arms
-        rows = [[form.entry(i, a) for a in arms] for i in tight]
-        self.scales = [math.lcm(*(x.denominator for x in row)) for row in rows]
-        self.adjugate, self.determinant = adjugate([whole_row(row) for row in rows])
-
-    def times(self, right: Sequence[Fraction]) -> dict[int, Fraction]:
-        """The solution of (tight rows) x = right, by basic arm."""
-        scaled = [x * scale for x, scale in zip(right, self.scales, strict=True)]
-        common = math.lcm(*(x.denominator for x in scaled))
-        whole = [x.numerator * (common // x.denominator) for x in scaled]
-        below = common * self.determinant
-        return {
-            arm: Fraction(dot(row, whole), below)
-            for arm, row in zip(self.arms, self.adjugate, strict=True)
-        }
-
-    def prices(self, cost: Sequence[Fraction]) -> list[Fraction]:
-        """The solution of y (tight rows) = cost, by tight row."""
-        common = math.lcm(*(x.denominator for x in cost))
-        whole = [x.numerator * (common // x.denominator) for x in cost]
-        below = common * self.determinant
-        columns = zip(*self.adjugate, strict=True)
-        return [
-            Fraction(dot(c, whole) * x, below) for c, x in zip(columns, self.scales, strict=True)
-        ]
-
-
-class LocalTableau:
-    """The simplex tableau at a vertex, in floats, with exact entries on demand.
-
-    Attributes
-    ----------
-    nonbasic : array of int
-        Columns outside the basis, in the order of what is tight there.
-    away : array of int
-        Whether each can only grow (1) or only fall (-1) from where it is.
-    at_end : list of (int, int)
-        Basic variables that are at an end all the same, and the same of them.
-    """
-
-    def __init__(self, form: StandardForm, vertex: Vertex) -> None:
-        self.form = form
-        self.vertex = vertex
-        self.arms, self.tight, self.loose = form.split(vertex.basis)
-        capped = np.zeros(form.size + form.count, dtype=np.int64)
-        capped[list(vertex.capped)] = 1
-        nonbasic = np.setdiff1d(form.columns, vertex.basis, assume_unique=True)
-        order = np.lexsort((nonbasic, form.faces[capped[nonbasic], nonbasic]))
-        self.nonbasic = nonbasic[order]
-        self.away = 1 - 2 * capped[self.nonbasic]
-        inverse = np.linalg.inv(form.matrix(self.tight, self.arms))
-        self.magnitude = max(1.0, float(np.abs(inverse).max(initial=0.0)))
-        self.body_arms = inverse @ form.matrix(self.tight, self.nonbasic)
-        self.body_loose = (
-            form.matrix(self.loose, self.nonbasic)
-            - form.matrix(self.loose, self.arms) @ self.body_arms
-        )
-        self.at_end = []
-        for c in vertex.basis:
-            share = vertex.shares.get(c, Fraction(0))
-            if c >= form.size:
-                if c in vertex.zero:
-                    self.at_end.append((c, 1))
-            elif share == form.floor[c]:
-                self.at_end.append((c, 1))
-            elif share == form.cap[c]:
-                self.at_end.append((c, -1))
-        self._exact: dict[int, dict[int, Fraction]] = {}
-
-    @cached_property
-    def _inverse(self) -> ExactInverse:
-        return ExactInverse(self.form, self.arms, self.tight)
-
-    def exact_arms(self, column: int) -> dict[int, Fraction]:
-        """Tableau entries of the basic arms in one column."""
-        kind = int(self.form.alike[column])
-        if kind not in self._exact:
-            right = [self.form.entry(i, column) for i in self.tight]
-            self._exact[kind] = self._inverse.times(right)
-        return self._exact[kind]
-
-    def exact_prices(self, cost: Array) -> tuple[list[int], list[Fraction]]:
-        """Rows with a price at a cost: it less their priced entries is what a column adds."""
-        size = self.form.size
-        prices = {i: rational(float(cost[size + i])) for i in self.loose if cost[size + i]}
-        own = []
-        for a in self.arms:
-            slacks = (price * self.form.entry(i, a) for i, price in prices.items())
-            own.append(rational(float(cost[a])) - sum(slacks, Fraction(0)))
-        prices.update(zip(self.tight, self._inverse.prices(own), strict=True))
-        prices = {i: price for i, price in prices.items() if price}
-        return list(prices), list(prices.values())
-
-    def exact_loose(self, i: int, column: int) -> Fraction:
-        """Tableau entry of the basic slack of row i in one column."""
-        return self.form.entry(i, column) - self.form.used(i, self.exact_arms(column))
-
-    def exact_rows_at_end(self) -> list[list[int]]:
-        """Way of each basic variable at an end from it, by nonbasic one, as integers."""
-        size = self.form.size
-        ways = list(zip(self.nonbasic.tolist(), self.away.tolist(), strict=True))
-        rows = []
-        for c, away in self.at_end:
-            if c < size:
-                row = [-away * way * self.exact_arms(n)[c] for n, way in ways]
-            else:
-                row = [-way * self.exact_loose(c - size, n) for n, way in ways]
-            rows.append(whole_row(row))
-        return rows
 
 
 def _sides(problem: Problem) -> list[Side]:

@@ -1,8 +1,9 @@
 """Records on a GPU: what `run.n[a]` means there, in the words of numba-cuda.
 
-A record is known by two addresses. Its block of words (blocks.py) holds numbers, shapes, and where
+A record is known by its addresses. Its block of words (blocks.py) holds numbers, shapes, and where
 arrays lie counted from its base. Blocks are the same for all threads; what a thread has to itself,
-a `Run` and a `Memory`, has its base in the thread's own memory.
+a `Run` and a `Memory`, has its base in the thread's own memory. What is known of a block when code
+is compiled is part of the record's type.
 
 Arrays are not numba's own: those count an index from the end if it is negative, which takes half
 of all instructions of a step, and which no kernel needs.
@@ -34,6 +35,10 @@ _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
 # The functions of a run by slot: part of a record's type, so that they are called directly.
 Bound = tuple[tuple[str, Callable[..., Any]], ...]
 
+# Arrays of a run of which kernels name single items only, never by a variable: apart from the
+# others, so that the compiler can keep them in registers.
+SMALL = ("scale", "integers", "rewards", "choices")
+
 
 class DeviceArray(types.Type):
     """An array of a record, or a row of one."""
@@ -54,12 +59,38 @@ class DeviceRecord(types.Type):
         The kind of rewards, so that branches on it are decided by the type.
     bound : tuple
         The functions of a run, by slot.
+    words : tuple of int
+        The words of all blocks, where they are known when code is compiled: shapes, places of
+        arrays, whole numbers and flags are constants then, and branches on them go away.
+    first : int
+        Where this record's block begins among them.
     """
 
-    def __init__(self, label: str, closed_form: bool, bound: Bound) -> None:
+    def __init__(
+        self,
+        label: str,
+        closed_form: bool,
+        bound: Bound,
+        words: tuple[int, ...] = (),
+        first: int = 0,
+    ) -> None:
         self.label, self.closed_form, self.bound = label, closed_form, bound
+        self.words, self.first = words, first
         homes = " ".join(f"{f.__module__}.{f.__name__}" for _, f in bound)
-        super().__init__(name=f"{label}[{'closed' if closed_form else 'root'} {homes}]")
+        kind = "closed" if closed_form else "root"
+        super().__init__(name=f"{label}[{kind} {homes} {hash(words):x} {first}]")
+
+    def known(self, word: int) -> int | None:
+        """The value of a word of this record's block, if it is known."""
+        return self.words[self.first + word] if self.words else None
+
+    def constant(self, name: str) -> bool | int | None:
+        """The value of a whole number or flag, if it is known."""
+        if name == "closed_form":
+            return self.closed_form
+        annotation, word = fields(self.label).get(name, ("", 0))
+        value = self.known(word) if annotation in ("int", "bool") else None
+        return bool(value) if annotation == "bool" and value is not None else value
 
     def place(self, name: str) -> tuple[types.Type, int] | None:
         """Type and first word of a field."""
@@ -75,7 +106,8 @@ class DeviceRecord(types.Type):
         numbers = {"int": types.int64, "float": types.float64, "bool": types.boolean}
         if annotation in numbers:
             return numbers[annotation], word
-        return DeviceRecord(annotation, self.closed_form, self.bound), word
+        inner = self.first + (self.known(word) or 0) // 8
+        return DeviceRecord(annotation, self.closed_form, self.bound, self.words, inner), word
 
 
 # ---------------------------------------------------------------------- layout
@@ -84,7 +116,8 @@ class DeviceRecord(types.Type):
 @register_model(DeviceRecord)
 class _RecordModel(core_models.StructModel):
     def __init__(self, manager: Any, kind: DeviceRecord) -> None:
-        super().__init__(manager, kind, [("block", types.voidptr), ("base", types.voidptr)])
+        places = ("block", "base", "small")
+        super().__init__(manager, kind, [(place, types.voidptr) for place in places])
 
 
 @register_model(DeviceArray)
@@ -121,10 +154,13 @@ def _field(context: Any, builder: Any, record: DeviceRecord, value: Any, name: s
     kind, first = place
     if name == "closed_form":
         return context.get_constant(types.boolean, record.closed_form)
-    block, base = (builder.extract_value(value, i) for i in range(2))
+    block, base, small = (builder.extract_value(value, i) for i in range(3))
     constant = builder.module.add_metadata([])
 
     def word(number: int, form: Any = _WORD) -> Any:
+        value = record.known(first + number)
+        if value is not None and isinstance(form, ir.IntType):
+            return _WORD(value)
         offset = ir.IntType(32)(8 * (first + number))
         loaded = builder.load(builder.bitcast(builder.gep(block, [offset]), form.as_pointer()))
         loaded.set_metadata("invariant.load", constant)
@@ -132,13 +168,14 @@ def _field(context: Any, builder: Any, record: DeviceRecord, value: Any, name: s
 
     if isinstance(kind, DeviceArray):
         item = context.get_data_type(kind.item)
-        data = builder.bitcast(builder.gep(base, [word(0)]), item.as_pointer())
+        where = small if record.label == "Run" and name in SMALL else base
+        data = builder.bitcast(builder.gep(where, [word(0)]), item.as_pointer())
         shape = ir.Constant(ir.ArrayType(_WORD, kind.dimensions), None)
         for d in range(kind.dimensions):
             shape = builder.insert_value(shape, word(1 + d), d)
         return _made(context, builder, kind, data, shape)
     if isinstance(kind, DeviceRecord):
-        return _made(context, builder, kind, builder.gep(block, [word(0)]), base)
+        return _made(context, builder, kind, builder.gep(block, [word(0)]), base, small)
     if kind == types.boolean:
         return builder.icmp_unsigned("!=", word(0), _WORD(0))
     if isinstance(kind, types.Number):
@@ -283,14 +320,14 @@ def _type_of_function(function: Callable[..., Any], _: Any) -> types.Type | None
 
 
 def attached(kind: DeviceRecord) -> Any:
-    """A function of a GPU that makes a record from its two addresses."""
+    """A function of a GPU that makes a record from its addresses."""
 
-    def attach(_: Any, block: Any, base: Any) -> Any:
+    def attach(_: Any, block: Any, base: Any, small: Any) -> Any:
         def generate(context: Any, builder: Any, __: Any, given: Any) -> Any:
             places = [builder.inttoptr(address, _BYTE.as_pointer()) for address in given]
             return _made(context, builder, kind, *places)
 
-        return kind(block, base), generate
+        return kind(block, base, small), generate
 
     return intrinsic(attach)
 
@@ -304,3 +341,14 @@ def address_of(_: Any, array: Any) -> Any:
         return builder.ptrtoint(made.data, _WORD)
 
     return types.int64(array), generate
+
+
+@intrinsic
+def word_at(_: Any, address: Any, number: Any) -> Any:
+    """One of the words that begin at an address."""
+
+    def generate(context: Any, builder: Any, sig: Any, given: Any) -> Any:
+        first = builder.inttoptr(given[0], _WORD.as_pointer())
+        return builder.load(builder.gep(first, [given[1]]))
+
+    return types.int64(address, number), generate

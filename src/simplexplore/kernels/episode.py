@@ -50,14 +50,19 @@ def begin(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         run.w[a] = setting.fixed[a]
         run.filler[a] = setting.inside[a]
         run.given_up[a] = 0.0
-    for e in range(run.root.size):
-        run.root[e] = 0.0
+    # There is room for more edges than are known; what lies beyond was never written.
+    edges = table.first_edge[table.first_edge.size - 1]
+    if not setting.closed_form:
+        for e in range(table.first_root + edges):
+            run.root[e] = 0.0
     for i in range(run.integers.size):
         run.integers[i] = 0
     memory.arms[:, :] = 0.0
     memory.edges[:, :] = 0.0
     memory.rows[:, :] = 0.0
-    memory.looks[:, :] = 0.0
+    for row in range(memory.looks.shape[0]):
+        for e in range(edges):
+            memory.looks[row, e] = 0.0
     run.bets[:, :] = 0.0
     for a in range(run.squares.size):
         run.squares[a] = 0.0

@@ -138,13 +138,15 @@ def kk21_penalty(n: float) -> float:
 
 
 @inlined
-def optimistic(setting: Setting, mean: float, n: float, lam: float, arm: int, f: float) -> float:
+def optimistic(setting: Setting, run: Run, arm: int, lam: float, f: float) -> float:
     """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
+    mean, n = run.clipped[arm], run.n[arm]
     if lam == mean:  # as for all arms but those of the closest edge
         return f / n
-    radius = math.sqrt(2.0 * setting.variance[arm] * f / n)
+    square = variance(setting, run, arm)
+    radius = math.sqrt(2.0 * square * f / n)
     reach = abs(mean - lam) + radius
-    return 0.5 * reach * reach / setting.variance[arm]  # never less than f / n
+    return 0.5 * reach * reach / square  # never less than f / n
 
 
 @kernel

@@ -103,11 +103,11 @@ def kk21_penalty(setting: Setting, n: float) -> float:
 
 
 @inlined
-def optimistic(setting: Setting, mean: float, n: float, lam: float, arm: int, f: float) -> float:
-    """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
-    if setting.closed_form:
-        return gaussian.optimistic(setting, mean, n, lam, arm, f)
-    return exponential.optimistic(setting, mean, n, lam, arm, f)
+def optimistic(setting: Setting, run: Run, arm: int, lam: float, f: float) -> float:
+    """Largest divergence from lam over means that an arm's samples cannot rule out (CGE's U)."""
+    if setting.closed_form or setting.learning:
+        return gaussian.optimistic(setting, run, arm, lam, f)
+    return exponential.optimistic(setting, run.clipped[arm], run.n[arm], lam, arm, f)
 
 
 @inlined

@@ -336,7 +336,7 @@ def forget_prices(memory: Memory) -> None:
         memory.rows[0, i] = 0.0
 
 
-@long
+@kernel
 def balance(
     setting: Setting,
     table: Table,

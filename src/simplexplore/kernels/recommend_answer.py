@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from .gaussian import variance
 from .information import refresh, respond
 from .kernel import kernel
 from .records import GO_ON, LOOK, PULLS, VERTEX, Memory, Run, Setting, Shares, Table
@@ -50,7 +51,7 @@ def promise(
         total = 0.0
         for k in range(base, end):
             a = table.arm[k]
-            w[a] = abs(table.v[k]) * math.sqrt(setting.variance[a] / setting.costs[a])
+            w[a] = abs(table.v[k]) * math.sqrt(variance(setting, run, a) / setting.costs[a])
             total += w[a]
         for k in range(base, end):
             w[table.arm[k]] /= total

@@ -52,6 +52,10 @@ class Record(types.Type):
         annotation, word = fields(self.label)[name]
         return type_of(annotation, self.closed_form), word
 
+    def constant(self, name: str) -> bool | None:
+        """The value of a field that the type knows."""
+        return self.closed_form if name == "closed_form" else None
+
     def can_convert_from(self, typingctx: Any, other: types.Type) -> Any:
         """A record that compiled code has made itself, see `_made_here`."""
         is_one = isinstance(other, types.BaseNamedTuple) and other.fields == self.names

@@ -138,6 +138,7 @@ class Setting(NamedTuple):
     tilts: Tilts
     betting: bool  # whether Run.bets are kept: bounded rewards
     learning: bool  # whether Run.squares are kept: unknown sigma (student.py)
+    pooled: bool  # whether it is the same for all arms (pooled.py)
     first_pulls: float  # of each arm, before anything is computed
     rule: int  # what `tilt` must rule out: EDGES, PAIRS or POLICIES
     log_policy: float  # level for one of a policy's edges, less the log of their number

@@ -13,14 +13,37 @@ import math
 from .kernel import inlined, kernel, long
 from .records import PULLS, VERTEX, WARM, Matrix, Memory, Run, Setting, Table
 
-# Scales of the mixture: shifts of 2, 2/3, 2/9, ... standard deviations, each sharp to this part
-# of itself, the prior of a variance worth PRIOR times as many samples as that of its mean.
+# Log-gamma is ours: Python's and the compiler's differ in the last digits, and runs must not.
+_SERIES_FROM = 12.0
+_HALF_LOG_TWO_PI = 0.9189385332046728
+
+
+@kernel
+def log_gamma(x: float) -> float:
+    """Log of the gamma function at x > 0, by Stirling's series."""
+    product = 1.0
+    while x < _SERIES_FROM:
+        product *= x
+        x += 1.0
+    z = 1.0 / (x * x)
+    series = z * (1.0 / 1260.0 - z * (1.0 / 1680.0 - z * (1.0 / 1188.0 - z * (691.0 / 360360.0))))
+    series = (1.0 / 12.0 - z * (1.0 / 360.0 - series)) / x
+    return (x - 0.5) * math.log(x) - x + _HALF_LOG_TWO_PI + series - math.log(product)
+
+
+# An arm's mixture: shifts of 1, 1/3, 1/9, ... standard deviations, each sharp to SHARPNESS of
+# itself, the prior of a variance worth 2 PRIOR times as many samples as that of its mean. The last
+# one has no shift and hardly any prior: for arms with few rewards and far from the others.
 SCALES = 6
-STRONGEST = 2.0
 RATIO = 3.0
 SHARPNESS = 0.7
 PRIOR = 2.0
-SCALES_PAY = math.log(SCALES)
+WIDE = 0.5
+WIDE_PRIOR = 0.25
+
+# Multipliers at which arms are split where one of them cannot be: so many, so far apart.
+TANGENTS = 7
+_APART = 1.3
 
 # What cells may lose, by arm, in nats, where no more is needed, and what they must gain; and how
 # many there may be on one side.
@@ -28,15 +51,15 @@ _LOSS = 0.01
 _LEAST_LOSS = 1e-5
 _MOST_CELLS = 400
 
-_ROUNDING = 2.0**-46
+ROUNDING = 2.0**-44
+
+# Less than this below the largest, a summand is left out.
+_NEGLIGIBLE = 40.0
 
 # Rows of `work`, by arm of an edge.
 (
     N,
     COEFFICIENT,
-    SHIFT,
-    EQUIVALENT,
-    BASE,
     LOWEST,
     LEAST,
     Y,
@@ -44,8 +67,14 @@ _ROUNDING = 2.0**-46
     SLOPE,
     END,
     IS_FLAT,
-) = range(12)
-ROWS = 12
+) = range(9)
+# From these on there is one for each scale: its shift, what it weighs the mean by, Q without
+# data, the exponent of Q, its constant, where its minimum is, and what it is.
+SHIFT, WEIGHT, SQUARE, SHAPE, BASE, LOWEST_OF, LEAST_OF = range(9, 9 + 7 * SCALES, SCALES)
+# From these on, one for each multiplier: the level that cells keep, the mixture where they end.
+LEVEL = LEAST_OF + SCALES
+BEYOND = LEVEL + TANGENTS
+ROWS = BEYOND + TANGENTS
 
 
 @inlined
@@ -59,27 +88,33 @@ def learn(setting: Setting, run: Run, arm: int, before: float, after: float) -> 
     """Take in a reward's deviations from the arm's mean before and after it.
 
     Samplers see the arm's sum of squares and one more of what is usual, so that equal rewards at
-    the start do not pass for no variance at all.
+    the start do not pass for no variance at all; or what is usual, where all have the same.
     """
     total = setting.size
     run.squares[arm] += before * after
     run.squares[total] += before * after
     usual = run.squares[total] / run.integers[PULLS]
     first, last = arm, arm + 1
-    if run.integers[WARM] == 0:  # what is usual still changes
+    if setting.pooled or run.integers[WARM] == 0:  # what is usual still changes
         first, last = 0, setting.size
     for a in range(first, last):
         if run.n[a] > 0.0:
-            seen = (run.squares[a] + usual) / run.n[a]
+            seen = usual if setting.pooled else (run.squares[a] + usual) / run.n[a]
             run.variance[a] = max(seen, floor_of_variance(run.mean[a]))
 
 
 @inlined
-def at_closest(table: Table, run: Run, edge: int, gap: float, spread: float) -> float:
+def at_closest(
+    setting: Setting, table: Table, run: Run, edge: int, gap: float, spread: float
+) -> float:
     """Student's evidence at the alternative that is closest if variances were known."""
     if not gap > 0.0:
         return 0.0
     total = 0.0
+    if setting.pooled:
+        for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+            total += run.n[table.arm[k]]
+        return 0.5 * total * math.log1p(gap * gap / (spread * total))
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         a = table.arm[k]
         n = run.n[a]
@@ -104,16 +139,16 @@ def gap_and_spread(table: Table, run: Run, edge: int) -> tuple[float, float]:
 def statistic(setting: Setting, table: Table, run: Run, edge: int) -> float:
     """The statistic of an edge of any table."""
     gap, spread = gap_and_spread(table, run, edge)
-    return at_closest(table, run, edge, gap, spread)
+    return at_closest(setting, table, run, edge, gap, spread)
 
 
 @kernel
-def refresh_edge(table: Table, run: Run, edge: int, e: int) -> None:
+def refresh_edge(setting: Setting, table: Table, run: Run, edge: int, e: int) -> None:
     """Recompute gap and statistic of an edge, the e-th of its vertex."""
     gap, spread = gap_and_spread(table, run, edge)
     run.gap[e] = gap
     run.spread[e] = spread
-    run.value[e] = at_closest(table, run, edge, gap, spread)
+    run.value[e] = at_closest(setting, table, run, edge, gap, spread)
 
 
 @kernel
@@ -122,7 +157,7 @@ def refresh(setting: Setting, table: Table, run: Run) -> None:
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     for edge in range(first, table.first_edge[vertex + 1]):
-        refresh_edge(table, run, edge, edge - first)
+        refresh_edge(setting, table, run, edge, edge - first)
 
 
 @kernel
@@ -132,7 +167,7 @@ def touch(setting: Setting, table: Table, run: Run, arm: int) -> None:
     first = table.first_edge[vertex]
     for k in range(table.first_column[vertex, arm], table.first_column[vertex, arm + 1]):
         e = table.column_edge[k]
-        refresh_edge(table, run, first + e, e)
+        refresh_edge(setting, table, run, first + e, e)
 
 
 # ---------------------------------------------------------------------- one arm's mixture
@@ -178,84 +213,96 @@ def least_over_deviations(
 
 
 @kernel
-def log_mixture(n: float, c: float, r: float, y: float) -> tuple[float, float]:
-    """Least log of an arm's mixture over all deviations, without its constant; and its slope.
+def scale_of(scale: int) -> tuple[float, float, float]:
+    """A scale's shift, and how many samples its priors of mean and variance are worth."""
+    if scale == SCALES - 1:
+        return 0.0, WIDE, WIDE_PRIOR
+    r = 1.0
+    for _ in range(scale):
+        r /= RATIO
+    c = 1.0 / (SHARPNESS * SHARPNESS * r * r)
+    return r, c, PRIOR * c
+
+
+@kernel
+def put_scale(work: Matrix, i: int, scale: int) -> None:
+    """Make ready one scale of an arm: what does not depend on the hypothesis.
+
+    Its single minimum over y is where x and p^2 have simple forms, or where y falls for ever.
+    """
+    n = work[N, i]
+    r, c, a0 = scale_of(scale)
+    a = a0 + 0.5 * n
+    k = 0.5 * c * n / (n + c)
+    gained, paid, prior = log_gamma(a), log_gamma(a0), a0 * math.log(a0)
+    base = gained - paid + prior - 0.5 * math.log1p(n / c) - math.log(float(SCALES))
+    size = abs(gained) + abs(paid) + abs(prior) + a * abs(math.log(a))
+    base -= ROUNDING * (1.0 + size)  # what rounding could add
+    square = 1.0 - c * (n + c) * r * r / (n * n)
+    lowest = -math.inf
+    if square > 0.0:
+        x = -c * r / n
+        lowest = x / math.sqrt(square)
+        least = 0.5 * n * (square + x * x) - a * math.log(a)
+    else:
+        least, _ = least_over_deviations(n, a0 + k * r * r, -2.0 * k * r, k, a)
+    work[SHIFT + scale, i], work[WEIGHT + scale, i] = r, k
+    work[SQUARE + scale, i], work[SHAPE + scale, i] = a0 + k * r * r, a
+    work[BASE + scale, i] = base
+    work[LOWEST_OF + scale, i], work[LEAST_OF + scale, i] = lowest, least + base
+
+
+@kernel
+def log_scale(work: Matrix, i: int, scale: int, y: float) -> tuple[float, float]:
+    """Least log of one scale of an arm over all deviations; and its slope.
 
     The mean is y empirical deviations below the empirical one, in the direction of the shift.
     """
-    a0 = PRIOR * c
-    a = a0 + 0.5 * n
-    k = 0.5 * c * n / (n + c)
-    q2, q1, q0 = a0 + k * r * r, 2.0 * k * r * y, 0.5 * n + k * y * y
+    n, r, k = work[N, i], work[SHIFT + scale, i], work[WEIGHT + scale, i]
+    q2, a = work[SQUARE + scale, i], work[SHAPE + scale, i]
+    q1, q0 = 2.0 * k * r * y, 0.5 * n + k * y * y
     value, p = least_over_deviations(n * (1.0 + y * y), q2, q1, q0, a)
     slope = p * (n * y * p - 2.0 * a * k * (y * p - r) / (q2 + (q0 * p - q1) * p))
-    return value, slope
+    return value + work[BASE + scale, i], slope
 
 
 @kernel
-def constant_of_mixture(n: float, c: float) -> float:
-    """What `log_mixture` leaves out, and what rounding could add taken off."""
-    a0 = PRIOR * c
-    a = a0 + 0.5 * n
-    gained, paid = math.lgamma(a), math.lgamma(a0)
-    prior = a0 * math.log(a0)
-    size = abs(gained) + abs(paid) + abs(prior) + a * abs(math.log(a0 + 0.5 * n))
-    return gained - paid + prior - 0.5 * math.log1p(n / c) - _ROUNDING * (1.0 + size)
-
-
-@kernel
-def bottom_of_mixture(n: float, c: float, r: float) -> tuple[float, float]:
-    """The single minimum of `log_mixture` over y: where, -inf if it falls for ever, and its value.
-
-    Beyond it, it grows.
-    """
-    a0 = PRIOR * c
-    a = a0 + 0.5 * n
-    square = 1.0 - c * (n + c) * r * r / (n * n)
-    if square > 0.0:
-        x = -c * r / n
-        return x / math.sqrt(square), 0.5 * n * (square + x * x) - a * math.log(a)
-    k = 0.5 * c * n / (n + c)
-    value, _ = least_over_deviations(n, a0 + k * r * r, -2.0 * k * r, k, a)
-    return -math.inf, value
-
-
-@kernel
-def top_of_mixture(n: float, c: float, r: float) -> float:
-    """What `log_mixture` comes to where y grows for ever: no more evidence than that."""
-    a0 = PRIOR * c
-    k = 0.5 * c * n / (n + c)
-    value, _ = least_over_deviations(n, a0 + k * r * r, 2.0 * k * r, k, a0 + 0.5 * n)
-    return value
-
-
-# ---------------------------------------------------------------------- an edge
+def put_arm(work: Matrix, i: int) -> None:
+    """Make ready an arm, N of which is known."""
+    work[LOWEST, i] = math.inf
+    for scale in range(SCALES):
+        put_scale(work, i, scale)
+        work[LOWEST, i] = min(work[LOWEST, i], work[LOWEST_OF + scale, i])
+    work[LEAST, i], _ = mixture_of(work, i, work[LOWEST, i])
 
 
 @kernel
 def mixture_of(work: Matrix, i: int, y: float) -> tuple[float, float]:
-    """Log of the mixture of an edge's i-th arm, and its slope.
+    """Log of the mixture of an edge's i-th arm, and its slope; below a scale's minimum, that.
 
-    An arm without variance counts as one with very little: closer to the mean than that, on the
-    far side, nothing is known.
+    So it grows everywhere. An arm without variance counts as one with very little: closer to the
+    mean than that, on the far side, nothing is known.
     """
-    if y < 0.0 and work[IS_FLAT, i] != 0.0:
-        return work[LEAST, i], 0.0
-    value, slope = log_mixture(work[N, i], work[EQUIVALENT, i], work[SHIFT, i], y)
-    return max(value + work[BASE, i], work[LEAST, i]), slope
+    top = -math.inf
+    total, slope = 0.0, 0.0
+    flat = y < 0.0 and work[IS_FLAT, i] != 0.0
+    for scale in range(SCALES):
+        value, steep = work[LEAST_OF + scale, i], 0.0
+        if y > work[LOWEST_OF + scale, i] and not flat:
+            found, steep = log_scale(work, i, scale, y)
+            value = max(value, found)
+        if value > top:
+            rest = math.exp(top - value)
+            total, slope = total * rest + 1.0, slope * rest + steep
+            top = value
+        elif value > top - _NEGLIGIBLE:
+            share = math.exp(value - top)
+            total += share
+            slope += share * steep
+    return top + math.log(total), slope / total
 
 
-@kernel
-def put_scale(work: Matrix, size: int, r: float) -> None:
-    """Make ready for one scale."""
-    c = 1.0 / (SHARPNESS * SHARPNESS * r * r)
-    for i in range(size):
-        n = work[N, i]
-        lowest, least = bottom_of_mixture(n, c, r)
-        work[SHIFT, i], work[EQUIVALENT, i] = r, c
-        work[BASE, i] = constant_of_mixture(n, c)
-        work[LOWEST, i] = lowest
-        work[LEAST, i] = least + work[BASE, i]
+# ---------------------------------------------------------------------- an edge
 
 
 @kernel
@@ -363,29 +410,42 @@ def covers_below(work: Matrix, i: int, price: float, level: float) -> bool:
 
 
 @kernel
-def others_at_least(work: Matrix, size: int, arm: int, need: float) -> float:
+def others_at_least(
+    work: Matrix, size: int, arm: int, need: float, gamma: float, tangents: int
+) -> float:
     """No more than what all arms but one come to if their losses are to sum to what is needed.
 
-    One of them has no less than an equal part; with two arms it is all of it.
+    One of them has no less than an equal part; with two arms it is all of it. Or, for any
+    multiplier, each is within its cells, and they say so, or one is beyond them.
     """
-    total = 0.0
+    total, more = 0.0, math.inf
     for i in range(size):
         if i != arm:
             total += work[LEAST, i]
-    more = math.inf
-    for i in range(size):
-        if i != arm:
-            y = need / ((size - 1) * work[COEFFICIENT, i])
-            if need <= 0.0 or y <= work[LOWEST, i]:
-                return total
-            value, _ = mixture_of(work, i, y)
+            value, _ = mixture_of(work, i, need / ((size - 1) * work[COEFFICIENT, i]))
             more = min(more, value - work[LEAST, i])
+    if size > 2:
+        for tangent in range(tangents):
+            within, beyond = gamma * need - total, math.inf
+            for i in range(size):
+                if i != arm:
+                    within += work[LEVEL + tangent, i]
+                    beyond = min(beyond, work[BEYOND + tangent, i] - work[LEAST, i])
+            more = max(more, min(within, beyond))
+            gamma *= _APART
     return total + more
 
 
 @kernel
 def reaches_beyond(
-    work: Matrix, size: int, arm: int, start: float, gap: float, target: float
+    work: Matrix,
+    size: int,
+    arm: int,
+    start: float,
+    gap: float,
+    gamma: float,
+    tangents: int,
+    target: float,
 ) -> bool:
     """Whether the evidence is at least so much where one arm is beyond its cells.
 
@@ -402,7 +462,7 @@ def reaches_beyond(
         if value + rest >= target:
             return True
         left = gap - work[COEFFICIENT, arm] * (y + width)
-        if value + others_at_least(work, size, arm, left) >= target:
+        if value + others_at_least(work, size, arm, left, gamma, tangents) >= target:
             y += width
             value, _ = mixture_of(work, arm, y)
             width *= 1.5
@@ -414,17 +474,47 @@ def reaches_beyond(
 
 
 @kernel
-def reaches(work: Matrix, size: int, gap: float, target: float) -> bool:
-    """Whether the evidence is at least so much, by the cells of the arm with the fewest rewards."""
-    arm = 0
-    for i in range(size):
-        if work[N, i] < work[N, arm]:
-            arm = i
+def put_cells(work: Matrix, i: int, gap: float, gamma: float, loss: float, tangent: int) -> bool:
+    """Cells of an arm around Y for a multiplier of the plane; whether they cover all below Y."""
+    price = gamma * work[COEFFICIENT, i]
+    level = work[VALUE, i] - price * work[Y, i] - loss
+    level -= ROUNDING * (abs(level) + abs(work[VALUE, i]))
+    work[END, i] = cells_above(work, i, price, level, 2.0 * gap / work[COEFFICIENT, i])
+    work[LEVEL + tangent, i] = level
+    work[BEYOND + tangent, i], _ = mixture_of(work, i, work[END, i])
+    return covers_below(work, i, price, level)
+
+
+@kernel
+def put_tangents(work: Matrix, size: int, arm: int, gap: float, gamma: float, loss: float) -> None:
+    """Cells of all arms but one at several multipliers, each around what it makes the best."""
+    for tangent in range(TANGENTS):
+        for i in range(size):
+            if i == arm:
+                continue
+            for _ in range(3):
+                y, n = work[Y, i], work[N, i]
+                step = 1e-3 * (abs(y) + 1.0 / math.sqrt(n))
+                _, slope = mixture_of(work, i, y)
+                _, further = mixture_of(work, i, y + step)
+                bend = max((further - slope) / step, 0.05 * n / (1.0 + y * y))
+                work[Y, i] = y + (gamma * work[COEFFICIENT, i] - slope) / bend
+            work[VALUE, i], work[SLOPE, i] = mixture_of(work, i, work[Y, i])
+            if not put_cells(work, i, gap, gamma, loss, tangent):
+                work[LEVEL + tangent, i] = -math.inf
+        gamma *= _APART
+
+
+@kernel
+def reaches(
+    work: Matrix, size: int, arm: int, gap: float, gamma: float, tangents: int, target: float
+) -> bool:
+    """Whether the evidence is at least so much, by the cells of one arm."""
     start = max(work[LOWEST, arm], -4.0 * gap / work[COEFFICIENT, arm])
     left = gap - work[COEFFICIENT, arm] * start
-    if work[LEAST, arm] + others_at_least(work, size, arm, left) < target:
+    if work[LEAST, arm] + others_at_least(work, size, arm, left, gamma, tangents) < target:
         return False
-    return reaches_beyond(work, size, arm, start, gap, target)
+    return reaches_beyond(work, size, arm, start, gap, gamma, tangents, target)
 
 
 @kernel
@@ -433,16 +523,13 @@ def within_cells(work: Matrix, size: int, gap: float, gamma: float, loss: float)
 
     A multiplier of the plane splits the problem by arm.
     """
-    bound = gamma * gap * (1.0 - _ROUNDING)
+    bound = gamma * gap * (1.0 - ROUNDING)
     if not gamma > 0.0:
         return -math.inf
     for i in range(size):
-        price = gamma * work[COEFFICIENT, i]
-        level = work[VALUE, i] - price * work[Y, i] - loss
-        if not covers_below(work, i, price, level):
+        if not put_cells(work, i, gap, gamma, loss, 0):
             return -math.inf
-        work[END, i] = cells_above(work, i, price, level, 2.0 * gap / work[COEFFICIENT, i])
-        bound += level - _ROUNDING * abs(level)
+        bound += work[LEVEL, i]
     return bound
 
 
@@ -464,19 +551,33 @@ def certified(
         lowest += work[LEAST, i]
         gamma += work[SLOPE, i] / work[COEFFICIENT, i] * work[N, i]
         weight += work[N, i]
+    gamma /= weight
     loss = max(0.5 * (value - enough) / size, _LOSS)
-    bound = within_cells(work, size, gap, gamma / weight, loss)
+    bound = within_cells(work, size, gap, gamma, loss)
     is_split = bound > lowest and bound >= least
+    tangents = 1
+    rarest = 0
     if not is_split:
         bound = value - loss
+        for i in range(size):
+            if work[N, i] < work[N, rarest]:
+                rarest = i
+        if size > 2 and gamma > 0.0:
+            tangents = TANGENTS
+            for _ in range(TANGENTS // 2):
+                gamma /= _APART
+            put_tangents(work, size, rarest, gap, gamma, loss)
+            bound -= size * loss
+        else:
+            tangents = 0
     bound = min(bound, value, enough)
     less = 0.0
     i = 0
     while i < size and bound > lowest and bound >= least:
         if is_split:
-            found = reaches_beyond(work, size, i, work[END, i], gap, bound)
+            found = reaches_beyond(work, size, i, work[END, i], gap, gamma, tangents, bound)
         else:
-            found = reaches(work, size, gap, bound)
+            found = reaches(work, size, rarest, gap, gamma, tangents, bound)
         if not found:
             less += 0.25
             bound -= less
@@ -520,20 +621,12 @@ def student_evidence(
         work[IS_FLAT, i] = 1.0 if seen < floor else 0.0
         gap += v * mean
         rounding += abs(v * mean)
-    gap -= _ROUNDING * rounding
+    gap -= ROUNDING * rounding
     if not gap > 0.0:
         return 0.0
-    best = -math.inf
-    r = STRONGEST
-    for _ in range(SCALES):
-        put_scale(work, size, r)
-        r /= RATIO
-        value = descend(work, size, gap, max(least, best) + SCALES_PAY)
-        if value >= max(least, best) + SCALES_PAY:
-            value = certified(
-                work, size, gap, value, max(least, best) + SCALES_PAY, enough + SCALES_PAY
-            )
-        best = max(best, value - SCALES_PAY)
-        if best >= enough:
-            return best
-    return best
+    for i in range(size):
+        put_arm(work, i)
+    value = descend(work, size, gap, least)
+    if value >= least:
+        value = certified(work, size, gap, value, least, enough)
+    return value

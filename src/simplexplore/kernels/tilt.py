@@ -13,6 +13,7 @@ import math
 
 from .information import closest, mixture_evidence
 from .kernel import inlined, kernel, long
+from .pooled import pooled_evidence
 from .records import BERNOULLI, GAUSSIAN, Matrix, Memory, Run, Setting, Table, Vector
 from .student import student_evidence
 
@@ -444,6 +445,8 @@ def tilt_evidence(
     if statistic <= 0.0:
         return 0.0
     if not setting.closed_form and setting.learning:
+        if setting.pooled:
+            return pooled_evidence(setting, table, run, memory, edge, least, enough)
         return student_evidence(setting, table, run, memory, edge, least, enough)
     closest(setting, table, run, edge, memory.newton[0])
     conjugate = -math.inf

@@ -18,10 +18,9 @@ the end.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,59 +28,13 @@ from simplexplore.errors import ConstraintError
 
 from .constraint import EACH, Constraint, row_name
 from .rational import rational
-from .spelling import (
-    PLAIN_NAME,
-    exactly,
-    found_as,
-    listed,
-    mentioned,
-    nearest,
-    pointed,
-    quoted,
-    shortened,
-)
+from .spelling import exactly, listed, mentioned, pointed
+from .tokens import DEEPEST, Reader, Token, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-_TOKEN = re.compile(
-    rf"""
-      (?P<space>\s+)
-    | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    | (?P<name>{PLAIN_NAME.pattern})
-    | (?P<backtick>`[^`]*`?)
-    | (?P<relation>[<>=!]=|=[<>]|[<>=≤≥≠])
-    | (?P<power>\*\*|\^)
-    | (?P<operator>[-+*/()−])
-    """,
-    re.VERBOSE,
-)
-
-_RELATIONS = {"<=": "<=", "≤": "<=", ">=": ">=", "≥": ">=", "==": "==", "=": "=="}
 _MIRRORED = {"<=": ">=", ">=": "<=", "==": "=="}
-
-_REFUSED_RELATIONS = {
-    "<": "a strict '<' is not supported, as the best mix lies on the boundary; write '<='.",
-    ">": "a strict '>' is not supported, as the best mix lies on the boundary; write '>='.",
-    "=<": "'=<' is not a relation; write '<='.",
-    "=>": "'=>' is not a relation; write '>='.",
-    "!=": "'!=' is not a linear constraint; use '<=', '>=' or '=='.",
-    "≠": "'≠' is not a linear constraint; use '<=', '>=' or '=='.",
-}
-
-_REFUSED_CHARACTERS = {
-    ",": "unexpected ','; write decimals with a point, as in 0.5.",
-    "%": "unexpected '%'; write 50% as 0.5 or 1/2.",
-    "'": "unexpected quote; put a name that is not a plain word in backticks: `The Net`.",
-    '"': "unexpected quote; put a name that is not a plain word in backticks: `The Net`.",
-}
-
-# Deeper nesting and more signs in a row than anyone writes, and shallow enough for Python's stack.
-_DEEPEST = 50
-
-# Characters of a constraint, and of a number in it.
-_LONGEST = 2**22
-_LONGEST_NUMBER = 5_000
 
 # Bits of exact numbers on the way, above and below the line. A product of two floats has at most
 # half of them, so that only sums and products without end meet this.
@@ -95,10 +48,6 @@ NOUNS = {"constraints": "constraint", "exploration": "exploration limit"}
 
 # Where a form keeps the coefficient of `each`.
 _EACH = -1
-
-# Tokens and coefficients that all constraints of a problem touch: some seconds. A weighted sum of
-# all arms that a problem may have just fits.
-_MOST_STEPS = 1_000_000
 
 
 def parse_constraint(
@@ -143,7 +92,7 @@ def parse_constraint(
     return rows[0]
 
 
-class Operands:
+class Operands(Vocabulary):
     """What the constraints of a problem may name, and the steps that reading all of them takes."""
 
     def __init__(
@@ -152,24 +101,13 @@ class Operands:
         groups: Mapping[str, Sequence[str]],
         table: str = "constraints",
     ) -> None:
-        self.arms, self.groups, self.noun = arms, groups, NOUNS[table]
-        self.meaning = {arm: [i] for i, arm in enumerate(arms)}
-        self.meaning |= {
-            group: [self.meaning[arm][0] for arm in members] for group, members in groups.items()
-        }
+        super().__init__(arms, groups, NOUNS[table])
         self.entries = len(arms) + sum(map(len, groups.values()))
-        self.steps = self.rows = 0
+        self.rows = 0
 
     def parse(self, text: str, name: str) -> list[Constraint]:
         """Read one constraint, or one per arm where it says `each`."""
         return _Parser(text, name, self).read_constraint()
-
-
-class _Token(NamedTuple):
-    kind: str  # "number", "name", "relation", "end", or the operator itself
-    text: str  # canonical: a name without its backticks, a relation in ASCII
-    start: int
-    end: int
 
 
 @dataclass
@@ -199,38 +137,14 @@ class _Form:
         return _Form(terms, factor * self.constant, start, end)
 
 
-class _Parser:
+class _Parser(Reader):
     """Recursive descent over one text; each ``read`` method starts at the current token."""
 
     def __init__(self, text: str, name: str, operands: Operands) -> None:
-        self.text, self.name, self.operands = text, name, operands
-        self.arms, self.groups, self.meaning = operands.arms, operands.groups, operands.meaning
-        if len(text) > _LONGEST:
-            raise self.error(
-                f"it has {len(text):,} characters; at most {_LONGEST:,} are read. Write several "
-                "constraints, or a matrix."
-            )
-        self.tokens = list(self.tokenize())
-        self.position = 0
+        super().__init__(text, name, operands)
+        self.operands = operands
         self.depth = 0
         self.each: list[int] | None = None  # the arms that `each` runs over
-
-    @property
-    def token(self) -> _Token:
-        return self.tokens[self.position]
-
-    def advance(self) -> _Token:
-        self.position += 1
-        return self.tokens[self.position - 1]
-
-    def spend(self, steps: int) -> None:
-        """Count steps, and stop where they are too many."""
-        self.operands.steps += steps
-        if self.operands.steps > _MOST_STEPS:
-            raise self.error(
-                f"reading the constraints up to here takes more than {_MOST_STEPS:,} steps; write "
-                "shorter sums, or a matrix."
-            )
 
     def bounded(self, form: _Form) -> _Form:
         """The outcome of a calculation, unless its numbers grow without end."""
@@ -246,59 +160,8 @@ class _Parser:
             self.spend(1 + bits // 100)
         return form
 
-    def tokenize(self) -> Iterator[_Token]:
-        start = signs = 0
-        while start < len(self.text):
-            match = _TOKEN.match(self.text, start)
-            if match is None:
-                raise self.unexpected(_Token("", self.text[start], start, start + 1))
-            kind, text, end = match.lastgroup or "", match.group(), match.end()
-            place = _Token(kind, text, start, end)
-            if kind == "backtick":
-                if len(text) == 1 or not text.endswith("`"):
-                    raise self.error(
-                        "this backtick is never closed; add another after the name.", place
-                    )
-                kind, text = "name", text[1:-1]
-            elif kind == "number":
-                if len(text) > _LONGEST_NUMBER:
-                    raise self.error(
-                        f"this number has {len(text):,} characters; at most {_LONGEST_NUMBER:,} "
-                        "are read. Round it.",
-                        place,
-                    )
-                # 2e3 is two thousand; where there is an arm e3, better ask.
-                tail = re.search(r"[eE][0-9]+$", text)
-                if tail and tail.group() in self.meaning:
-                    product = f"{text[: tail.start()]}*{tail.group()}"
-                    raise self.error(
-                        f"'{text}' could be a number or {product}; write {product} for the "
-                        "product, or the number without an exponent.",
-                        place,
-                    )
-            elif kind == "relation":
-                if text in _REFUSED_RELATIONS:
-                    raise self.error(_REFUSED_RELATIONS[text], place)
-                text = _RELATIONS[text]
-            elif kind == "power":
-                raise self.error(
-                    "powers are not linear; a constraint adds up numbers times arms.", place
-                )
-            elif kind == "operator":
-                kind = text = text.replace("−", "-")
-            if kind != "space":
-                self.spend(1)
-                signs = signs + 1 if kind in ("+", "-") else 0
-                if signs > _DEEPEST:
-                    raise self.error(
-                        f"more than {_DEEPEST} signs follow each other; write one.", place
-                    )
-                yield _Token(kind, text, start, end)
-            start = end
-        yield _Token("end", "", start, start)
-
     def read_constraint(self) -> list[Constraint]:
-        sides, relations = [self.read_sum()], list[_Token]()
+        sides, relations = [self.read_sum()], list[Token]()
         while self.token.kind == "relation":
             relations.append(self.advance())
             sides.append(self.read_sum())
@@ -327,7 +190,7 @@ class _Parser:
             upper=None if relation == ">=" else bound,
         )
 
-    def between(self, sides: list[_Form], relations: list[_Token]) -> list[Constraint]:
+    def between(self, sides: list[_Form], relations: list[Token]) -> list[Constraint]:
         first, second = relations
         if first.text != second.text or first.text == "==":
             raise self.error(
@@ -473,7 +336,7 @@ class _Parser:
             raise self.no_operand()
         return form if start == token.start else form.scaled(sign, start, form.end)
 
-    def is_each(self, token: _Token) -> bool:
+    def is_each(self, token: Token) -> bool:
         quoted_name = self.text[token.start : token.start + 1] == "`"
         return token[:2] == ("name", EACH) and EACH not in self.meaning and not quoted_name
 
@@ -505,121 +368,12 @@ class _Parser:
     def read_parenthesis(self) -> _Form:
         opening = self.advance()
         self.depth += 1
-        if self.depth > _DEEPEST:
+        if self.depth > DEEPEST:
             raise self.error(
-                f"parentheses are nested more than {_DEEPEST} deep; write the sum out.", opening
+                f"parentheses are nested more than {DEEPEST} deep; write the sum out.", opening
             )
         form = self.read_sum()
         if self.token.kind != ")":
             raise self.unclosed(opening)
         self.depth -= 1
         return _Form(form.terms, form.constant, opening.start, self.advance().end)
-
-    def error(
-        self, message: str, first: _Token | _Form | None = None, last: _Token | _Form | None = None
-    ) -> ConstraintError:
-        """Point at a stretch of the text, or at all of it."""
-        start = first.start if first else 0
-        end = last.end if last else first.end if first else len(self.text)
-        return ConstraintError(
-            f"{self.operands.noun} {self.name!r}: {message}\n{pointed(self.text, start, end)}"
-        )
-
-    def unexpected(self, place: _Token) -> ConstraintError:
-        if known := self.unquoted(place):
-            return known
-        message = _REFUSED_CHARACTERS.get(
-            place.text,
-            f"unexpected {place.text!r}; if it is part of a name, put the name in backticks.",
-        )
-        return self.error(message, place)
-
-    def unquoted(self, place: _Token) -> ConstraintError | None:
-        """Recognise a known name that was written here without its backticks."""
-        for known in self.meaning:
-            if not PLAIN_NAME.fullmatch(known) and (
-                span := found_as(known, self.text, place.start)
-            ):
-                return self.error(
-                    f"the name {known!r} goes in backticks: {quoted(known)}.",
-                    _Token("name", known, *span),
-                )
-        return None
-
-    def unknown(self, token: _Token) -> ConstraintError:
-        word = token.text
-        if word.casefold() in ("inf", "infinity", "nan"):
-            return self.error(
-                f"{word!r} is not a finite number; leave out a bound that does not exist.", token
-            )
-        if known := self.unquoted(token):
-            return known
-        # Several words in a row may be one name, without its backticks.
-        last = token
-        if self.text[token.start] != "`":
-            for other in self.tokens[self.position + 1 :]:
-                if other.kind not in ("name", "number"):
-                    break
-                last = other
-        phrase = word if last is token else self.text[token.start : last.end]
-        message = f"unknown arm {shortened(phrase)!r}"
-        if guess := nearest(phrase, self.meaning) or nearest(word, self.meaning):
-            message += f"; did you mean {mentioned(guess)}?"
-        else:
-            message += f"; the arms are {listed(self.arms)}"
-            message += f", the groups {listed(self.groups)}." if self.groups else "."
-        if last is not token:
-            message += " Names of several words go in backticks."
-        return self.error(message, token, last)
-
-    def no_operator(self) -> ConstraintError:
-        """Say what is wrong with two operands in a row."""
-        before, found = self.tokens[self.position - 1], self.token
-        if known := self.unquoted(found):
-            return known
-        left, right = (shortened(self.text[t.start : t.end]) for t in (before, found))
-        message = f"an operator is missing between '{left}' and '{right}'."
-        if before.kind == found.kind == "name":
-            message += " Names of several words go in backticks."
-        return self.error(message, before, found)
-
-    def no_operand(self) -> ConstraintError:
-        """Say why no arm, number or parenthesis starts here."""
-        found = self.token
-        before = self.tokens[self.position - 1] if self.position else None
-        if before is not None and before.kind in ("+", "-", "*", "/"):
-            return self.error(
-                f"'{before.text}' has nothing after it; add an arm or a number, or remove it.",
-                before,
-            )
-        if found.kind in ("*", "/"):
-            return self.error(
-                f"'{found.text}' has nothing before it; add an arm or a number, or remove it.",
-                found,
-            )
-        if before is not None and before.kind == "(":
-            if found.kind != ")":
-                return self.unclosed(before)
-            return self.error(
-                "nothing stands between these parentheses; fill or remove them.", before, found
-            )
-        if found.kind == ")":
-            return self.unopened()
-        if before is not None:
-            return self.error(
-                f"nothing stands after '{before.text}'; add an arm or a number.", before
-            )
-        if found.kind == "relation":
-            return self.error(
-                f"nothing stands before '{found.text}'; add an arm or a number.", found
-            )
-        return ConstraintError(
-            f"{self.operands.noun} {self.name!r} is empty; write for instance "
-            f"'{quoted(self.arms[0])} <= 0.5'."
-        )
-
-    def unclosed(self, opening: _Token) -> ConstraintError:
-        return self.error("this '(' is never closed; add a ')', or remove it.", opening)
-
-    def unopened(self) -> ConstraintError:
-        return self.error("this ')' closes nothing; add a '(' before it, or remove it.", self.token)

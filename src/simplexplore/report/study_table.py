@@ -175,6 +175,7 @@ def _so_far(status: Status) -> str:
 
 
 def _arms(status: Status, names: Mapping[str, str]) -> Table:
+    learned = any("sigma" in arm for arm in status["arms"])  # where nobody knows it
     table = Table(
         "Arms",
         (
@@ -184,6 +185,7 @@ def _arms(status: Status, names: Mapping[str, str]) -> Table:
             Column("target", rank=4),
             Column("mean"),
             Column("between", rank=2),
+            *((Column("sigma seen", rank=5),) if learned else ()),
             Column("in the mix", rank=1),
         ),
     )
@@ -196,6 +198,7 @@ def _arms(status: Status, names: Mapping[str, str]) -> Table:
             number(arm["target"]),
             _number(arm["mean"]),
             _ends(ends),
+            *((_number(arm.get("sigma")),) if learned else ()),
             f"{arm['policy']:.3g}" if arm["policy"] else "",
         )
     return table

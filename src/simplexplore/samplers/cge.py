@@ -40,7 +40,7 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     for a in range(setting.size):
         gain = 0.0
         if run.n[a] > 0.0:
-            gain = optimistic(setting, run.clipped[a], run.n[a], lam[a], a, f)
+            gain = optimistic(setting, run, a, lam[a], f)
         y[a] = gain / setting.costs[a]
     to_spend(setting, w)
     for a in range(setting.size):

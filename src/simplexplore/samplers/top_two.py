@@ -116,10 +116,13 @@ def challenger_of(setting: Setting, table: Table, run: Run) -> int:
     least = math.inf
     price = ON_A_BUDGET if setting.budget > 0 else PRICE
     for edge in range(first, table.first_edge[vertex + 1]):
+        score = evidence(setting, table, run, first, edge)
+        if score >= least:  # a price only adds to it, and logarithms are slow
+            continue
         rarest = math.inf
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
             rarest = min(rarest, run.n[table.arm[k]])
-        score = evidence(setting, table, run, first, edge) + price * math.log(rarest)
+        score += price * math.log(rarest)
         if score < least:
             least = score
             challenger = edge

@@ -87,9 +87,9 @@ class _Together(logging.StreamHandler[TextIO]):
             self.handleError(record)
 
     def flush(self) -> None:
-        with self.lock or nullcontext():
+        # Where nobody reads them any more, they are lost.
+        with self.lock or nullcontext(), suppress(OSError, ValueError):
             lines, self._lines = self._lines, []
-        with suppress(OSError, ValueError):  # nobody reads them any more
             self.stream.write("".join(lines))
             self.stream.flush()
 

@@ -33,10 +33,11 @@ class Metrics:
     def __init__(self) -> None:
         to: dict[str, Any] = {"namespace": "simplexplore", "registry": CollectorRegistry()}
         self._registry = to["registry"]
-        self.watchers = 0
+        self.watchers = self.in_progress = 0
         Gauge("info", "The program's version.", ["version"], **to).labels(__version__).set(1)
         Gauge("start_time_seconds", "When this process started.", **to).set_to_current_time()
-        self.in_progress = Gauge("requests_in_progress", "Requests under way.", **to)
+        under_way = Gauge("requests_in_progress", "Requests under way.", **to)
+        under_way.set_function(lambda: self.in_progress)
         Gauge("watchers", "Open event streams.", **to).set_function(lambda: self.watchers)
         self._requests = Counter(
             "requests", "Requests answered.", ["method", "route", "status"], **to

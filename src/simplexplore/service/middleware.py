@@ -65,7 +65,7 @@ class RequestMiddleware:
                 ]
             await send(message)
 
-        self._metrics.in_progress.inc()
+        self._metrics.in_progress += 1
         try:
             refusal = _refusal(scope)
             if refusal is not None:
@@ -78,7 +78,7 @@ class RequestMiddleware:
                 raise
             await error_response(internal_error(scope["request_id"]))(scope, receive, sending)
         finally:
-            self._metrics.in_progress.dec()
+            self._metrics.in_progress -= 1
             self._note(scope, status, time.perf_counter() - started)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:

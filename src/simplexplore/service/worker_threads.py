@@ -50,15 +50,37 @@ class WorkerThreads:
         which are sent again and again do not pile up.
         """
         await self._queue.enter(token, extra)
-        task = begin()
-        task.add_done_callback(lambda _: self._queue.leave(token))
+        loop = asyncio.get_running_loop()
+        # A future for who waits, and a timer: `wait_for` and `shield` take several times as long.
+        waiting: asyncio.Future[Result] = loop.create_future()
+
+        def finish(done: asyncio.Future[Result]) -> None:
+            self._queue.leave(token)
+            error = asyncio.CancelledError() if done.cancelled() else done.exception()
+            if waiting.done():
+                return
+            if error is None:
+                waiting.set_result(done.result())
+            elif isinstance(error, asyncio.CancelledError):
+                waiting.cancel()
+            else:
+                waiting.set_exception(error)
+
+        begin().add_done_callback(finish)
+        timer = loop.call_later(TIMEOUT, _give_up, waiting)
         try:
-            async with asyncio.timeout(TIMEOUT):
-                return await asyncio.shield(task)
-        except TimeoutError:
-            raise HTTPException(
+            return await waiting
+        finally:
+            timer.cancel()
+
+
+def _give_up(waiting: asyncio.Future[Result]) -> None:
+    if not waiting.done():
+        waiting.set_exception(
+            HTTPException(
                 503,
                 f"there was no answer within {TIMEOUT:g} s, and what was asked for may still "
                 "happen. Try again, under the same idempotency key.",
                 {"Retry-After": "2"},
-            ) from None
+            )
+        )

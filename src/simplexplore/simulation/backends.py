@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -24,8 +25,9 @@ from simplexplore.errors import SettingError
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.engines import ExplorationEngine, engine_of
 from simplexplore.exploration.gpu import GpuEngine
+from simplexplore.exploration.seeding import streams
 
-from .blocks import Block, Work, make_block
+from .blocks import Block, Work, make_block, make_seeded
 
 DEVICES = ("cpu", "gpu")
 
@@ -123,15 +125,22 @@ class Gpu:
         engine = GpuEngine(Engine(work.plan))
         engine.compile()
         start, size = 0, FIRST_GPU_BLOCK
-        try:
-            while start < runs:
-                block = make_block(engine, work, start, min(start + size, runs))
-                yield block
-                start += len(block.pulls)
-                rate = len(block.pulls) / block.seconds
-                size = max(LEAST_GPU_BLOCK, int(GPU_SECONDS * rate))
-        except KeyboardInterrupt:
-            return
+        # The streams of a block are seeded while the GPU is busy with the one before.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            ahead = pool.submit(streams, work.seed, range(min(size, runs)))
+            try:
+                while start < runs:
+                    began = time.perf_counter()
+                    seeds = ahead.result()
+                    stop = start + len(seeds)
+                    size = max(LEAST_GPU_BLOCK, size)
+                    ahead = pool.submit(streams, work.seed, range(stop, min(stop + size, runs)))
+                    block = make_seeded(engine, work, start, seeds, began)
+                    yield block
+                    start = stop
+                    size = int(GPU_SECONDS * len(block.pulls) / block.seconds)
+            except KeyboardInterrupt:
+                return
 
 
 class Engines:

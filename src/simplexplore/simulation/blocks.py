@@ -62,7 +62,13 @@ class Simulator(Protocol):
 def make_block(engine: Simulator, work: Work, start: int, stop: int) -> Block:
     """Runs start to stop - 1."""
     began = time.perf_counter()
-    seeds = streams(work.seed, range(start, stop))
+    return make_seeded(engine, work, start, streams(work.seed, range(start, stop)), began)
+
+
+def make_seeded(
+    engine: Simulator, work: Work, start: int, seeds: npt.NDArray[np.uint64], began: float
+) -> Block:
+    """Runs from start on, whose streams are there already."""
     pulls, vertices, counts = engine.simulate(work.means, work.noise, seeds, work.max_steps)
     seconds = time.perf_counter() - began
     right = np.isin(vertices, list(engine.right_answers(work.means)))

@@ -48,6 +48,7 @@ class Look(TypedDict):
     scenario: str
     run: int
     samples: int
+    cost: float  # of these samples
     stopped: bool
     policy: str
     confidence: float
@@ -93,6 +94,7 @@ def _look(
         "scenario": results.plan.scenario,
         "run": run,
         "samples": engine.pulls,
+        "cost": float(engine.run.n @ problem.costs),
         "stopped": stopped,
         "policy": policy_in_words(engine.policy, problem.arms) if known else "none is feasible",
         "confidence": moment.confidence,

@@ -8,7 +8,7 @@ from simplexplore.problem.checks import whole_number
 from .events import Event
 from .pulls import Pull, Pulls, check_key
 from .replica import Replica
-from .state import State, overdue
+from .state import State
 from .transaction import Transaction
 
 # Pulls or rewards in one request: a request is one transaction.
@@ -40,7 +40,7 @@ def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls
         if state.is_paused or state.is_archived:
             raise paused(replica.ids.study, state, "gives no pulls")
         now = replica.store.clock()
-        expired = overdue(state.pending, now, expire_after)
+        expired = state.pending.overdue(now, expire_after)
         proposed = [
             Event("expired", pull=number, arm=state.pending[number].arm) for number in expired
         ]

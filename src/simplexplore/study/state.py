@@ -12,7 +12,7 @@ import json
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from simplexplore.problem.spelling import at_least, at_most, policy_in_words
 from .checksums import link
 from .decision import CorrectedError, Corrections, Decision, equal_arrays
 from .events import KINDS, REWARDED, Event, EventError
+from .pending import PendingPull, PendingPulls
 from .records import Answer, StateName, SureSoFar
 
 # Events that change what is known or pending, as compiled code calls them.
@@ -47,13 +48,6 @@ _BATCH = 5_000
 _KEPT = "decision/"
 
 
-class PendingPull(NamedTuple):
-    """A pull that was asked for and has neither a reward nor expired."""
-
-    arm: int
-    at: float
-
-
 class State:
     """The state of a study after the events taken in so far.
 
@@ -67,7 +61,7 @@ class State:
         Pulls given out; they are numbered from 1.
     totals : dict
         Events by kind.
-    pending : dict
+    pending : PendingPulls
         Pulls without a reward that have not expired, by number, oldest first.
     decision : Decision or None
         What the study found, once it has stopped; None again after an extension.
@@ -88,7 +82,7 @@ class State:
         self.engine.forget(streams(seed, range(1))[0])
         self.seq = 0
         self.totals = dict.fromkeys(KINDS, 0)
-        self.pending: dict[int, PendingPull] = {}
+        self.pending = PendingPulls()
         self.decision: Decision | None = None
         self.is_paused = self.is_archived = False
         self.tags: list[str] = []
@@ -260,7 +254,7 @@ class State:
         if event.kind == "asked":
             assert event.pull is not None
             assert event.arm is not None
-            self.pending[event.pull] = PendingPull(event.arm, event.at)
+            self.pending.add(event.pull, PendingPull(event.arm, event.at))
         elif event.kind in ("told", "expired"):
             assert event.pull is not None
             del self.pending[event.pull]
@@ -401,10 +395,8 @@ class State:
             if books["decision"] is not None:
                 at_stop = {name.removeprefix(_KEPT): array for name, array in kept.items()}
                 state.decision = Decision(**books["decision"], arrays=at_stop)
-            state.pending = {
-                int(number): PendingPull(int(arm), float(at))
-                for (number, arm), at in zip(flights, times, strict=True)
-            }
+            for (number, arm), at in zip(flights, times, strict=True):
+                state.pending.add(int(number), PendingPull(int(arm), float(at)))
         except (
             ValueError,
             KeyError,
@@ -439,17 +431,6 @@ class State:
 def _data(event: Event) -> Mapping[str, Any]:
     assert event.data is not None
     return event.data
-
-
-def overdue(pending: Mapping[int, PendingPull], now: float, expire_after: float) -> list[int]:
-    """Pulls that have been pending for too long: they expire when somebody asks next.
-
-    A clock that was put back must not keep a pull for ever: one that seems to lie as far in
-    the future is overdue as well.
-    """
-    if math.isinf(expire_after):
-        return []
-    return [number for number, pull in pending.items() if abs(now - pull.at) > expire_after]
 
 
 def _so_far(moment: Moment) -> SureSoFar:

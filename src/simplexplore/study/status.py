@@ -52,6 +52,7 @@ class ArmStatus(TypedDict):
     mean: float | None
     low: float | None
     high: float | None
+    sigma: NotRequired[float | None]  # seen so far, where nobody knows it
     later: int  # rewards that came after the decision, and their mean
     later_mean: float | None
 
@@ -276,8 +277,10 @@ def _plan(engine: ExplorationEngine) -> _Plan | None:
         problem = plan.problem
         if isinstance(rewards, Gaussian) and not rewards.knows_sigma:
             learned = engine.run.variance
-            seen = tuple(np.sqrt(np.where(learned > 0, learned, 1.0)).tolist())
-            problem = problem.replace(rewards=replace(rewards, sigma_guess=seen))
+            seen = np.sqrt(np.where(learned > 0, learned, 1.0))
+            if rewards.equal_sigma:  # of arms without rewards, too
+                seen[:] = math.sqrt(learned.max()) or 1.0
+            problem = problem.replace(rewards=replace(rewards, sigma_guess=tuple(seen.tolist())))
         bound = lower_bound(problem, rewards.from_unit(means), plan.delta)
     except NotConvergedError:
         return None
@@ -298,7 +301,7 @@ def _arms(
     run, now = engine.run, state.engine
     later = now.run.n - run.n
     sums = now.run.n * engine.plan.problem.rewards.from_unit(now.run.mean) - run.n * means
-    return [
+    found: list[ArmStatus] = [
         {
             "arm": arm,
             "rewards": int(run.n[a]),
@@ -315,6 +318,21 @@ def _arms(
         }
         for a, arm in enumerate(engine.plan.problem.arms)
     ]
+    for one, sigma in zip(found, _sigmas_seen(engine), strict=False):
+        one["sigma"] = _finite(sigma)
+    return found
+
+
+def _sigmas_seen(engine: ExplorationEngine) -> Array:
+    """Empirical standard deviations, infinite without two rewards; none where sigma is known."""
+    rewards, squares = engine.plan.problem.rewards, engine.squares
+    if squares is None:
+        return np.zeros(0)
+    free = np.maximum(engine.run.n - 1.0, 0.0)
+    if isinstance(rewards, Gaussian) and rewards.equal_sigma:
+        squares, free = np.full(len(free), squares.sum()), np.full(len(free), free.sum())
+    seen = np.divide(squares, free, out=np.full(len(free), np.inf), where=free > 0)
+    return np.asarray(np.sqrt(seen))
 
 
 def _edges(engine: ExplorationEngine, moment: Moment | None) -> list[EdgeStatus]:

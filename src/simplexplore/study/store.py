@@ -249,21 +249,17 @@ class Store(Database):
     ) -> None:
         """Add events to a journal, and bring what the list of studies shows up to date."""
         rows = [
-            {
-                **event._asdict(),
-                "study": study,
-                "data": None if event.data is None else to_json(event.data),
-            }
+            (*event[:5], None if event.data is None else to_json(event.data), *event[6:])
             for event in added
         ]
         if self.is_sqlite:
             # Not through SQLAlchemy's own insert: it looks at every value of every row.
-            values = [tuple(row[name] for name in ("study", *Event._fields)) for row in rows]
-            connection.exec_driver_sql(queries.ADD_EVENTS, values)
+            connection.exec_driver_sql(queries.ADD_EVENTS, [(study, *row) for row in rows])
             connection.execute(queries.UPDATE, {**head, "study": study})
         else:  # in one message: others are waiting
-            columns = {f"new_{name}": [row[name] for row in rows] for name in Event._fields}
-            connection.execute(queries.APPEND, {**columns, **head, "study": study})
+            columns = zip(Event._fields, zip(*rows, strict=True), strict=True)
+            new = {f"new_{name}": list(column) for name, column in columns}
+            connection.execute(queries.APPEND, {**new, **head, "study": study})
 
     def add_point(self, connection: Connection, study: int, point: HistoryPoint) -> None:
         """Add to a study's history."""

@@ -49,7 +49,7 @@ from .registry import check_name, find, register, summaries, trouble_of
 from .replica import Replica
 from .retries import retried
 from .settings import DEFAULT_EXPIRY, Settings
-from .state import State, overdue
+from .state import State
 from .status import StateStatus, Status, status_of
 from .store import Store
 from .telling import check, tell
@@ -432,7 +432,7 @@ class Study(Tabular):
                 "now": now,
                 "seed": self.seed,
                 "expire_after": None if math.isinf(self.expire_after) else self.expire_after,
-                "overdue": len(overdue(state.pending, now, self.expire_after)),
+                "overdue": len(state.pending.overdue(now, self.expire_after)),
                 **self._status[2],
             }
 

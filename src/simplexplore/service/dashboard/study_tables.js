@@ -16,9 +16,11 @@ export function arms(status, all) {
     order.sort((a, b) => (b.policy ?? 0) - (a.policy ?? 0) || b.rewards - a.rewards);
   }
   const later = status.arms.some((arm) => arm.later);
+  const learned = status.arms.some((arm) => arm.sigma !== undefined);  // where nobody knows it
   return table(
     "Means with intervals that hold together, at every moment; samples with their target as a mark",
-    ["Arm", "In the mix", "Mean", "Between", "Samples", "Target", "Pending", ...(later ? ["After the decision"] : [])],
+    ["Arm", "In the mix", "Mean", "Between", ...(learned ? ["Sigma seen"] : []), "Samples", "Target", "Pending",
+      ...(later ? ["After the decision"] : [])],
     order.slice(0, all ? order.length : FEW).map((arm) => [
       arm.arm,
       arm.policy === null ? null : pictured(number(arm.policy), ...bar(arm.policy)),
@@ -26,10 +28,11 @@ export function arms(status, all) {
         svg("line", { class: "interval", x1: place(arm.low ?? from), x2: place(arm.high ?? from + span), y1: 7, y2: 7 }),
         svg("rect", { class: "mean", x: place(arm.mean) - 1.2, y: 1, width: 2.4, height: 12 })),
       arm.low === null || arm.high === null ? null : whole(`${number(arm.low)} to ${number(arm.high)}`),
+      ...(learned ? [arm.sigma === null ? null : number(arm.sigma)] : []),
       pictured(number(arm.rewards), ...bar(arm.rewards / most), tick("target", arm.target / most)),
       number(arm.target), arm.pending ? number(arm.pending) : null,
       ...(later ? [arm.later ? whole(`${arm.later}, mean ${number(arm.later_mean)}`) : null] : []),
-    ]), [5, 6, 7]);
+    ]), learned ? [4, 6, 7, 8] : [5, 6, 7]);
 }
 
 function limits(row) {
