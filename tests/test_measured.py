@@ -177,10 +177,3 @@ def test_other_forms_are_refused():
     ):
         with pytest.raises(sx.ProblemError, match=message):
             sx.Problem(3, measured=measured)
-
-
-@pytest.mark.parametrize("use", [sx.simulate, sx.Explorer])
-def test_what_does_not_learn_limits_refuses_them(use):
-    problem = sx.Problem(3, measured=[TOXICITY], means=[0.2, 0.5, 0.9], epsilon=0.1)
-    with pytest.raises(sx.SettingError, match="nothing that explores learns measured limits yet"):
-        use(problem)

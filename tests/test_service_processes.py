@@ -384,7 +384,8 @@ def test_what_may_have_been_recorded_is_not_refused(client, study, monkeypatch, 
     """Sent again under its key it happens once, whether or not it was recorded."""
     monkeypatch.setattr(open_studies, "_LARGE", 5)
     assert client.post(f"{study}/pulls", json={"n": 1}).status_code == 200  # a process is there
-    monkeypatch.setattr(worker_processes, "DEADLINE", 5.0)
+    if ending is late_request:  # the others may take their time on a busy machine
+        monkeypatch.setattr(worker_processes, "DEADLINE", 5.0)
     monkeypatch.setattr(heavy_work, "on_study", ending)
     key = {"Idempotency-Key": "again"}
     answer = client.post(f"{study}/pulls", json={"n": 3}, headers=key)
