@@ -335,3 +335,11 @@ def test_larger_problems_against_highs():
             assert slack.min() > -1e-9
             assert (slack < 1e-9).sum() >= polytope.dimension
             assert means @ other < means @ vertex.policy
+
+
+def test_rows_that_floats_take_for_parallel():
+    """The row is the total but for a part in 1e9: its basis is chosen in whole numbers."""
+    problem = Problem(2, ["1000000001*a1 + 1000000000*a2 <= 1000000000.5"])
+    polytope = Polytope(problem)
+    found = [polytope.canonical(v).shares for v, _ in polytope.ranked_vertices(np.zeros(2))]
+    assert sorted(found, key=len) == [{1: 1}, {0: HALF, 1: HALF}]

@@ -10,6 +10,7 @@ are in doubt, and a simplex method in fractions takes over in the rare case that
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -416,10 +417,13 @@ class StandardForm:
                 ends.append((self.face(c, c in capped), c))
             else:
                 between.append(c)
-        chosen = self._independent(sorted(between))
-        if len(chosen) < len(self.rows):
-            chosen = self._independent(sorted(between) + [c for _, c in sorted(ends)])
-        return self.vertex(chosen, capped.difference(chosen))
+        for exactly in (False, True):
+            chosen = self._independent(sorted(between), exactly)
+            if len(chosen) < len(self.rows):
+                chosen = self._independent(sorted(between) + [c for _, c in sorted(ends)], exactly)
+            with suppress(FloatsMisledError):
+                return self.vertex(chosen, capped.difference(chosen))
+        raise AssertionError("a vertex has a basis")
 
     def zero_after(
         self, vertex: Vertex, moved: Mapping[int, Fraction], binding: Iterable[int]
@@ -463,17 +467,20 @@ class StandardForm:
         shares = {a: shares[a] for a in sorted(shares.keys() - gone)}
         return Vertex(zero, policy, shares, tuple(sorted(between)), frozenset(capped))
 
-    def _independent(self, columns: Sequence[int]) -> list[int]:
+    def _independent(self, columns: Sequence[int], exactly: bool) -> list[int]:
         """Those columns, from the first on, that do not depend on the ones before."""
-        work = self.matrix(self.rows, columns)
+        work, doubt = self.matrix(self.rows, columns), DOUBT
+        if exactly:
+            entries = [[self.entry(int(i), c) for c in columns] for i in self.rows]
+            work, doubt = np.array(entries, dtype=object), 0.0
         chosen: list[int] = []
         used = np.zeros(len(self.rows), dtype=bool)
         for place, column in enumerate(columns):
             if len(chosen) == len(self.rows):
                 break
-            entries = np.where(used, 0.0, np.abs(work[:, place]))
-            row = int(np.argmax(entries))
-            if entries[row] <= DOUBT:
+            sizes = np.where(used, 0.0, np.abs(work[:, place]))
+            row = int(np.argmax(sizes))
+            if sizes[row] <= doubt:
                 continue
             used[row] = True
             chosen.append(column)
