@@ -39,9 +39,6 @@ from .stopping import kk21_levels
 from .tilts import make_tilts
 from .vertex_table import AnswerTable, VertexTable, best_arm_table, empty_table, one_edge
 
-# Room for the edges of one vertex.
-_PER_VERTEX = (64, 256, 1024, 4096)
-
 Array = npt.NDArray[np.float64]
 State = tuple[Table, Run, Memory]
 
@@ -291,11 +288,10 @@ def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
     # The roots of the pairs' edges and of the one edge aside come first: they never change place.
     before = len(pairs.following)
     table = table._replace(first_root=before + 1)
-    known = _roomy(len(table.following))
-    edges = max(known, len(pairs.following))
-    roots = _roomy(before + 1 + len(table.following))
-    widest = _roomy(max(_most(table.first_edge), _most(pairs.first_edge)), _PER_VERTEX)
-    entries = _roomy(max(_most_entries(table), _most_entries(pairs)), _PER_VERTEX)
+    edges = max(len(table.following), len(pairs.following))
+    roots = before + 1 + len(table.following)
+    widest = max(_most(table.first_edge), _most(pairs.first_edge))
+    entries = max(_most_entries(table), _most_entries(pairs))
     run = run._replace(
         gap=_longer(run.gap, widest),
         spread=_longer(run.spread, widest),
@@ -306,19 +302,14 @@ def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
     )
     queue = memory.queue
     if queue.shape[1] < len(table.first_edge):
-        queue = np.zeros((2, _roomy(len(table.first_edge))), dtype=np.int64)
+        queue = np.zeros((2, len(table.first_edge)), dtype=np.int64)
     memory = memory._replace(
         edges=_wider(memory.edges, edges),
-        looks=_wider(memory.looks, known),
+        looks=_wider(memory.looks, len(table.following)),
         edge=memory.edge._replace(first_root=before),
         queue=queue,
     )
     return table, run, memory
-
-
-def _roomy(size: int, rooms: tuple[int, ...] = (256, 4096)) -> int:
-    """The first of some sizes that is enough: code for a GPU is compiled for given shapes."""
-    return next((room for room in rooms if room >= size), size)
 
 
 def _longer(array: Array, size: int) -> Array:
@@ -335,27 +326,6 @@ def _wider(array: Array, size: int) -> Array:
     wider = np.zeros((len(array), size))
     wider[:, : array.shape[1]] = array
     return wider
-
-
-def with_room(table: Table) -> Table:
-    """A table whose shapes seldom change as it grows."""
-
-    def longer(array: npt.NDArray[Any], rooms: tuple[int, ...]) -> npt.NDArray[Any]:
-        fill = _roomy(len(array), rooms) - len(array)
-        return np.pad(array, [(0, fill)] + [(0, 0)] * (array.ndim - 1), mode="edge")
-
-    few, many = (64, 256, 4096), (256, 4096)
-    return table._replace(
-        first_edge=longer(table.first_edge, few),
-        first_entry=longer(table.first_entry, few),
-        arm=longer(table.arm, many),
-        v=longer(table.v, many),
-        offset=longer(table.offset, few),
-        following=longer(table.following, few),
-        first_column=longer(table.first_column, few),
-        column_edge=longer(table.column_edge, many),
-        column_v=longer(table.column_v, many),
-    )
 
 
 def _most(first: npt.NDArray[np.int64]) -> int:

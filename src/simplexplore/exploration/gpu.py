@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from simplexplore.errors import SettingError, TooLargeError
 from simplexplore.kernels.records import Job, Memory, Run, Setting, Table
 from simplexplore.samplers.declarations import parsed
 
-from .arrays import with_room
 from .compile import explained
 from .engine import Array, Engine, Indices
 
@@ -106,13 +105,13 @@ class OnDevice:
         self._programs: dict[str, DeviceProgram] = {}
 
     def __call__(self, setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> None:
-        table = with_room(table)
+        table, run, memory = with_room(table, run, memory)
         self._program(setting, table, run, memory)(setting, table, job)
 
     def compile(self) -> None:
         """Compile for the table of now."""
         setting, table, run, memory = self._engine.records
-        self._program(setting, with_room(table), run, memory)
+        self._program(setting, *with_room(table, run, memory))
 
     def _program(self, setting: Setting, table: Table, run: Run, memory: Memory) -> DeviceProgram:
         from simplexplore.kernels.device import MOST, DeviceProgram, key_of, size_of
@@ -134,6 +133,50 @@ class OnDevice:
                 raise explained(error, "a file of yours") from error
             self._programs[key] = made
         return self._programs[key]
+
+
+# Sizes of arrays by edge or vertex of the whole table, by edge of one vertex, and by entry.
+_BY_EDGE, _BY_OWN_EDGE, _BY_ENTRY = (64, 256, 4096), (64, 256, 1024, 4096), (256, 4096)
+
+
+def with_room(table: Table, run: Run, memory: Memory) -> tuple[Table, Run, Memory]:
+    """Records whose shapes seldom change as the table grows: code is compiled for given shapes.
+
+    Of what belongs to a run the shapes alone matter; every thread has its own.
+    """
+
+    def longer(array: npt.NDArray[Any], rooms: tuple[int, ...], axis: int = 0) -> Any:
+        length = array.shape[axis]
+        fill = [(0, 0)] * array.ndim
+        fill[axis] = (0, next((room for room in rooms if room >= length), length) - length)
+        return np.pad(array, fill, mode="edge" if length else "constant")
+
+    return (
+        table._replace(
+            first_edge=longer(table.first_edge, _BY_EDGE),
+            first_entry=longer(table.first_entry, _BY_EDGE),
+            arm=longer(table.arm, _BY_ENTRY),
+            v=longer(table.v, _BY_ENTRY),
+            offset=longer(table.offset, _BY_EDGE),
+            following=longer(table.following, _BY_EDGE),
+            first_column=longer(table.first_column, _BY_EDGE),
+            column_edge=longer(table.column_edge, _BY_ENTRY),
+            column_v=longer(table.column_v, _BY_ENTRY),
+        ),
+        run._replace(
+            gap=longer(run.gap, _BY_OWN_EDGE),
+            spread=longer(run.spread, _BY_OWN_EDGE),
+            value=longer(run.value, _BY_OWN_EDGE),
+            time=longer(run.time, _BY_OWN_EDGE),
+            gradient=longer(run.gradient, _BY_OWN_EDGE),
+            root=longer(run.root, _BY_ENTRY),
+        ),
+        memory._replace(
+            edges=longer(memory.edges, _BY_ENTRY, 1),
+            looks=longer(memory.looks, _BY_ENTRY, 1),
+            queue=longer(memory.queue, _BY_ENTRY, 1),
+        ),
+    )
 
 
 def _check_own_files(engine: Engine) -> None:
