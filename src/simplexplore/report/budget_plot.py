@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from simplexplore.problem.spelling import count, policy_in_words
 
 from .numbers import number
-from .page import DIM, GREY, INK, LINE, SMALL, TEXT, TRACK, Page
+from .page import DIM, GREY, LINE, SMALL, TEXT, Page, log_axes
 from .results_group import Group, colour
 from .results_text import comparable, standing
 
@@ -71,20 +71,10 @@ def _circumstances(results: Sequence[Results]) -> str:
 
 
 def _draw(axes: Axes, groups: list[Group]) -> None:
-    axes.set_axis_on()
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.grid(visible=True, color=TRACK, linewidth=0.5)
-    axes.set_axisbelow(True)
     budgets = [group.results[0].plan.problem.budget or 1 for group in groups]
-    axes.set_xlim(min(budgets) / 1.1, max(budgets) * 1.1)
-    axes.set_xticks(sorted(set(budgets)), [number(n) for n in sorted(set(budgets))])
-    axes.xaxis.set_minor_locator(NullLocator())
+    log_axes(axes, sorted(set(budgets)), 1.1)
     axes.yaxis.set_major_locator(LogLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:g}%"))
-    axes.tick_params(labelsize=SMALL, colors=INK)
     planned = [(group.results[0].bound.budget, n) for group, n in zip(groups, budgets, strict=True)]
     points = [(n, b.error_probability) for b, n in planned if b and b.error_probability]
     ends = []

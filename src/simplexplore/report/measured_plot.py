@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from simplexplore.bound.information import binary_kl
 from simplexplore.bound.measured import trade_off
@@ -30,6 +30,7 @@ from .page import (
     TEXT,
     TRACK,
     Page,
+    log_axes,
 )
 from .table import legend
 
@@ -277,17 +278,7 @@ def _trade_off(page: Page, bound: MeasuredBound, left: float, top: float) -> Non
 
 
 def _decorate(axes: Axes, epsilon: Array) -> None:
-    axes.set_axis_on()
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.grid(visible=True, color=TRACK, linewidth=0.5)
-    axes.set_axisbelow(True)
-    axes.set_xlim(epsilon[0] / 1.15, epsilon[-1] * 1.15)
-    axes.set_xticks(epsilon, [number(float(x)) for x in epsilon])
-    axes.xaxis.set_minor_locator(NullLocator())
+    log_axes(axes, epsilon.tolist(), 1.15)
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(float(y))))
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(labelsize=SMALL, colors=INK)

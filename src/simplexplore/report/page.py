@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Bbox
 
 from simplexplore.errors import SettingError
 
-from .numbers import shorten
+from .numbers import number, shorten
 from .pgf import to_pgf
 from .table import LONGEST_NAME, short_names
 
@@ -220,6 +221,21 @@ class Page:
             else:
                 lines.append(self.fit(word, size, width))
         return lines
+
+
+def log_axes(axes: Axes, places: Sequence[float], margin: float) -> None:
+    """Both scales logarithmic, with a grid; the lower one has ticks at some places, none else."""
+    axes.set_axis_on()
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(visible=True, color=TRACK, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.set_xlim(places[0] / margin, places[-1] * margin)
+    axes.set_xticks(places, [number(x) for x in places])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.tick_params(labelsize=SMALL, colors=INK)
 
 
 class Labels:
