@@ -366,3 +366,25 @@ def test_empty_table():
     table = empty_table()
     assert table.first_edge[0] == 0
     assert len(table.arm) == 0
+
+
+def test_the_last_entry_says_how_many_edges_are_known():
+    """A run forgets what the one before knew of so many edges, however much room there is."""
+    polytope = polytope_of("imdb_sigma1.33")
+    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(polytope.size)))
+    for edge in range(30):
+        table.follow(edge)
+        known = sum(len(table.edges(vertex)) for vertex in range(len(table.vertices)))
+        assert table.arrays().first_edge[-1] == known
+    assert len(table.arrays().first_edge) > len(table.vertices) + 1
+
+
+def test_a_run_begins_with_no_evidence():
+    problem = Problem(4, ["a1 + a2 <= 0.5", "2*a2 + a3 <= 0.8"])
+    engine = Engine(prepare(problem, "top-two", "tilt"))
+    engine.follow(np.arange(engine.known_edges))
+    looks = engine.records[3].looks
+    looks[:, : engine.known_edges] = 1.0  # what a run before this one has found
+    assert looks.any()
+    engine.begin(np.arange(8, dtype=np.uint64).reshape(2, 4) + 1)
+    assert not looks.any()

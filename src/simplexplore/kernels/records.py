@@ -34,7 +34,6 @@ GO_ON = 0
 STOPPED = 1
 UNKNOWN_VERTEX = 2
 UNKNOWN_REGRET = 3
-NOT_SOLVED = 4
 
 # Events of a live study: a pull is asked for; its reward arrives, in time or after it was
 # given up; it is given up; a pull was made elsewhere; a smaller delta needs a new judgement.
@@ -57,7 +56,7 @@ CUMULATIVE, AVERAGED, DIRECT, SAMPLED, FOCUSED = range(5)
 class Table(NamedTuple):
     """Vertices seen so far, with their edges by edge and by arm."""
 
-    first_edge: Indices  # (V + 1,)
+    first_edge: Indices  # (V + 1,); where there is room for more, the number of edges
     first_entry: Indices  # (E + 1,)
     arm: Indices
     v: Vector
