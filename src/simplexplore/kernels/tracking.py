@@ -56,9 +56,12 @@ def track(setting: Setting, run: Run, memory: Memory) -> int:
     pulls = run.integers[PULLS] + 1.0
     for a in range(setting.size):
         tracked = (1.0 - share) * run.w[a] + share * setting.inside[a]
+        if setting.tracking == AVERAGED:
+            run.average[a] += (tracked - run.average[a]) * min(1.0, FORGETTING / pulls)
+        if not tracked > 0.0:
+            continue
         run.target[a] += tracked
-        run.average[a] += (tracked - run.average[a]) * min(1.0, FORGETTING / pulls)
-        if tracked > 0.0 and (not setting.anytime or keeps(setting, run, memory, a)):
+        if not setting.anytime or keeps(setting, run, memory, a):
             owed = run.target[a]
             if setting.tracking == DIRECT:
                 owed = pulls * tracked
