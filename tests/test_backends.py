@@ -10,7 +10,7 @@ import pytest
 import simplexplore as sx
 from simplexplore.errors import SettingError
 from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.gpu import GpuEngine
+from simplexplore.exploration.gpu import GpuEngine, for_gpu
 from simplexplore.exploration.plan import prepare_simulation
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.episode import simulate_queue
@@ -69,7 +69,9 @@ def test_ctrl_c_keeps_what_is_done():
 def test_what_a_gpu_thread_does_gives_the_same_runs(sampler, ahead, monkeypatch):
     """The loop of a GPU's thread, uncompiled; vertices are added before or between calls."""
     monkeypatch.setattr("simplexplore.exploration.gpu.AHEAD", ahead)
-    problem = sx.Problem(3, ["a1 + a2 <= 0.5"], sx.Gaussian(0.5))
+    # One iteration at a time: solutions are worked on in several turns.
+    monkeypatch.setattr("simplexplore.exploration.gpu.AT_ONCE", 1)
+    problem = sx.Problem(3, ["a1 + a2 <= 0.5"], sx.Gaussian(0.5), costs=[1, 2, 3])
     plan = prepare_simulation(problem, [1.0, 0.2, 0.4], sampler, "gk16")
     seeds, means = streams(3, range(6)), np.array([1.0, 0.2, 0.4])
     given = (means, np.full(3, 0.5), seeds, 25)
@@ -81,7 +83,7 @@ def test_what_a_gpu_thread_does_gives_the_same_runs(sampler, ahead, monkeypatch)
     def launch(setting, table, run, memory, job):
         calls.append(len(job.seeds))
         with np.errstate(all="ignore"):
-            simulate_queue(setting, table, run, memory, job)
+            simulate_queue(*for_gpu(setting, table, run, memory), job)
 
     found = GpuEngine(Engine(plan), launch).simulate(*given)
     np.testing.assert_array_equal(found[0], expected[0])

@@ -11,7 +11,7 @@ import pytest
 
 from simplexplore import Bernoulli, Gaussian, Problem
 from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.gpu import with_room
+from simplexplore.exploration.gpu import for_gpu
 from simplexplore.exploration.plan import prepare
 from simplexplore.samplers import SAMPLERS
 
@@ -31,8 +31,8 @@ def test_kernels_compile_for_a_gpu(sampler, rewards, monkeypatch):
 
     monkeypatch.setattr("numba.cuda.dispatcher.get_current_device", lambda: Device)
     problem = Problem(3, ([[1, 1, 0]], [0.5]), rewards, scenario="anytime")
-    setting, *changing = Engine(prepare(problem, sampler, "tilt")).records
-    symbol, ptx = assembly(setting, *with_room(*changing), HOPPER)
+    records = for_gpu(*Engine(prepare(problem, sampler, "tilt")).records)
+    symbol, ptx = assembly(*records, HOPPER)
     assert ".target sm_90" in ptx
     assert f".entry {symbol}(" in ptx
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.geometry.circuits import count_directions
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.kernels.maximin import MAX_ITERATIONS
 from simplexplore.kernels.projection import project
 from simplexplore.kernels.records import (
     AVERAGED,
@@ -143,6 +144,7 @@ def make_setting(
         learning=not rewards.knows_sigma,
         pooled=isinstance(rewards, Gaussian) and rewards.equal_sigma,
         first_pulls=first_pulls(rewards),
+        at_once=MAX_ITERATIONS,
         rule=rule,
         log_policy=float(log_policy),
         policies=np.array([vertex.policy for vertex in table.vertices])

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import SettingError, TooLargeError
+from simplexplore.kernels.recommend_vertex import recommend, recommend_together
 from simplexplore.kernels.records import Job, Memory, Run, Setting, Table
 from simplexplore.samplers.declarations import parsed
 
@@ -105,13 +106,12 @@ class OnDevice:
         self._programs: dict[str, DeviceProgram] = {}
 
     def __call__(self, setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> None:
-        table, run, memory = with_room(table, run, memory)
+        setting, table, run, memory = for_gpu(setting, table, run, memory)
         self._program(setting, table, run, memory)(setting, table, job)
 
     def compile(self) -> None:
         """Compile for the table of now."""
-        setting, table, run, memory = self._engine.records
-        self._program(setting, *with_room(table, run, memory))
+        self._program(*for_gpu(*self._engine.records))
 
     def _program(self, setting: Setting, table: Table, run: Run, memory: Memory) -> DeviceProgram:
         from simplexplore.kernels.device import MOST, DeviceProgram, key_of, size_of
@@ -139,7 +139,14 @@ class OnDevice:
 _BY_EDGE, _BY_OWN_EDGE, _BY_ENTRY = (64, 256, 4096), (64, 256, 1024, 4096), (256, 4096)
 
 
-def with_room(table: Table, run: Run, memory: Memory) -> tuple[Table, Run, Memory]:
+# Iterations of a solver in one turn of a thread's loop: most solutions take no more. The other
+# threads of a warp wait for those of the last one.
+AT_ONCE = 2
+
+
+def for_gpu(
+    setting: Setting, table: Table, run: Run, memory: Memory
+) -> tuple[Setting, Table, Run, Memory]:
     """Records whose shapes seldom change as the table grows: code is compiled for given shapes.
 
     Of what belongs to a run the shapes alone matter; every thread has its own.
@@ -151,7 +158,11 @@ def with_room(table: Table, run: Run, memory: Memory) -> tuple[Table, Run, Memor
         fill[axis] = (0, next((room for room in rooms if room >= length), length) - length)
         return np.pad(array, fill, mode="edge" if length else "constant")
 
+    slots = setting.slots
+    if slots.recommend is recommend:
+        slots = slots._replace(recommend=recommend_together)
     return (
+        setting._replace(at_once=AT_ONCE, slots=slots),
         table._replace(
             first_edge=longer(table.first_edge, _BY_EDGE),
             first_entry=longer(table.first_entry, _BY_EDGE),

@@ -37,6 +37,9 @@ Words = npt.NDArray[np.int64]
 THREADS = 128
 BLOCKS = 6
 
+# Registers of a thread: with more there are fewer threads, with fewer more is moved about.
+REGISTERS = 80
+
 # Words that a thread may have to itself.
 MOST = 32768
 
@@ -134,7 +137,9 @@ class DeviceProgram:
             if made is None:
                 capability = tuple(self._device.compute_capability)
                 symbol, ptx = assembly(setting, table, run, memory, capability)
-                options = ProgramOptions(arch=f"sm_{self._device.arch}")
+                options = ProgramOptions(
+                    arch=f"sm_{self._device.arch}", max_register_count=REGISTERS
+                )
                 made = symbol, bytes(Program(ptx, "ptx", options=options).compile("cubin").code)
                 shelf.write(name, *made)
         symbol, machine_code = made
@@ -241,6 +246,8 @@ def assembly(
 
     with _our_compiler():
         ptx, _ = cuda.compile_ptx(one_thread, (types.int64,) * 3, device=False, cc=capability)
+    # Constant memory serves one address at a time; threads draw from different layers (rng.py).
+    ptx = ptx.replace(".const", ".global")
     entry = re.search(r"\.visible \.entry (\w+)\(", ptx)
     assert entry is not None
     return entry.group(1), ptx

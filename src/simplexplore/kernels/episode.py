@@ -17,6 +17,7 @@ from .records import (
     ARM,
     CAPPED,
     GO_ON,
+    ITERATIONS,
     LOOK,
     MISSING_EDGE,
     PULLS,
@@ -185,7 +186,8 @@ def choose(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         if setting.anytime:
             measure(setting, run, memory)
         setting.slots.allocate(setting, table, run, memory)
-        run.integers[ARM] = track(setting, run, memory)
+        if run.integers[ITERATIONS] == 0:
+            run.integers[ARM] = track(setting, run, memory)
     else:
         run.integers[ARM] = try_arms(setting, run, memory)
 
@@ -290,9 +292,10 @@ def simulate_queue(setting: Setting, table: Table, run: Run, memory: Memory, job
     """Take runs until there are none: what each of a GPU's threads does.
 
     One step is one turn of one loop, so that threads in step with each other stay so though their
-    runs end at different times. A run that meets a vertex which is not in the table is left, with
-    0 pulls and the number of the edge that leads there; whoever called adds it and has the run
-    made anew.
+    runs end at different times. An allocation that takes long is worked on in several turns, and a
+    run whose recommendation may move waits for others (recommend_vertex.py). A run that meets a
+    vertex which is not in the table is left, with 0 pulls and the number of the edge that leads
+    there; whoever called adds it and has the run made anew.
     """
     number = -1
     while True:
@@ -301,16 +304,22 @@ def simulate_queue(setting: Setting, table: Table, run: Run, memory: Memory, job
             if number >= job.seeds.shape[0]:
                 return
             start_run(setting, table, run, memory, job, number)
-        status = STOPPED
-        if run.integers[PULLS] >= job.cap:
-            run.integers[CAPPED] = 1
-        else:
-            play(setting, table, run, job)
-            status = advance(setting, table, run, memory)
+        status = GO_ON
+        if run.integers[ITERATIONS] == 0:
+            waiting = run.integers[STATUS] < GO_ON
+            if not waiting and run.integers[PULLS] >= job.cap:
+                run.integers[CAPPED] = 1
+                status = STOPPED
+            else:
+                if not waiting:
+                    play(setting, table, run, job)
+                status = judge(setting, table, run, memory)
+        if status == GO_ON:
+            choose(setting, table, run, memory)
         if status == STOPPED:
             keep_result(setting, run, job, number)
-        elif status != GO_ON:
+        elif status > GO_ON:
             job.pulls[number] = 0
             job.vertices[number] = run.integers[MISSING_EDGE]
-        if status != GO_ON:
+        if status > GO_ON:
             number = -1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from .kernel import inlined, kernel
+from .kernel import inlined, kernel, long
 from .records import BERNOULLI, GAUSSIAN, POISSON, VERTEX, Run, Setting, Table, Vector
 from .rng import beta, normal, poisson, uniform
 from .roots import RESOLUTION, is_closed, next_guess
@@ -264,7 +264,7 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
     return gamma
 
 
-@kernel
+@long
 def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
     """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
 

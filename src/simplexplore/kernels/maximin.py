@@ -352,7 +352,8 @@ def balance(
     The allocation is of what is spent. `within` says whether it must satisfy the setting's rows.
     Uses memory.rows (multipliers), memory.scratch[0:3] and, for costs, memory.scratch[4].
     Returns the certified relative gap, or infinity, with w as it was, where some gap is not
-    positive: no allocation is better than another then.
+    positive: no allocation is better than another then. If run.integers[ITERATIONS] is not 0
+    afterwards it is unfinished, and goes on when it is called again.
     """
     q, w = shares.q, shares.w
     limits = setting.spend
@@ -360,14 +361,15 @@ def balance(
     first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
     base = table.first_entry[first]
     gain, asked, price = memory.scratch[0], memory.scratch[1], memory.scratch[2]
-    if q[first] == 0.0:
-        for edge in range(first, last):
-            q[edge] = 1.0 / (last - first)
-    for a in range(setting.size):
-        # An arm at zero could not come back: steps are multiplicative in it.
-        w[a] = (1.0 - REVIVAL) * w[a] + REVIVAL * limits.inside[a]
+    if run.integers[ITERATIONS] == 0:
+        if q[first] == 0.0:
+            for edge in range(first, last):
+                q[edge] = 1.0 / (last - first)
+        for a in range(setting.size):
+            # An arm at zero could not come back: steps are multiplicative in it.
+            w[a] = (1.0 - REVIVAL) * w[a] + REVIVAL * limits.inside[a]
     gap = math.inf
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(setting.at_once):
         longest = 0.0
         weight = 0.0
         mean_time = 0.0
@@ -377,6 +379,7 @@ def balance(
         for edge in range(first, last):
             value = respond(setting, table, run, edge, base, samples)
             if not value > TIED:
+                run.integers[ITERATIONS] = 0
                 return math.inf
             time = 1.0 / value
             run.time[edge - first] = time
@@ -419,12 +422,40 @@ def balance(
                 w[a] = math.sqrt(asked[a]) / total
                 if setting.inside[a] > 0.0:
                     w[a] = max(w[a], 1e-12)
+    if not gap <= tolerance and run.integers[ITERATIONS] < MAX_ITERATIONS:
+        return gap
+    run.integers[ITERATIONS] = 0
     if not gap < HOPELESS:
         for edge in range(first, last):
             q[edge] = 0.0
         forget_prices(memory)
         for a in range(setting.size):
             w[a] = limits.inside[a]
+    return gap
+
+
+@inlined
+def part_of_maximin(
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    vertex: int,
+    within: bool,
+    tolerance: float,
+    w: Vector,
+) -> float:
+    """As many iterations of `maximin` as are made at once.
+
+    Threads of a GPU would wait for the one that needs the most. While it is unfinished w is in
+    shares of what is spent.
+    """
+    if run.integers[ITERATIONS] == 0:
+        to_spend(setting, w)
+    shares = Shares(memory.edges[0], w)
+    gap = setting.slots.balance(setting, table, run, memory, shares, vertex, within, tolerance)
+    if run.integers[ITERATIONS] == 0:
+        to_shares(setting, w)
     return gap
 
 
@@ -440,8 +471,7 @@ def maximin(
     w: Vector,
 ) -> float:
     """`balance` with memory.edges[0] for the weights of edges, and w in shares of samples."""
-    shares = Shares(memory.edges[0], w)
-    to_spend(setting, w)
-    gap = setting.slots.balance(setting, table, run, memory, shares, vertex, within, tolerance)
-    to_shares(setting, w)
-    return gap
+    while True:
+        gap = part_of_maximin(setting, table, run, memory, vertex, within, tolerance, w)
+        if run.integers[ITERATIONS] == 0:
+            return gap

@@ -20,7 +20,7 @@ import math
 from .gaussian import variance
 from .information import refresh, respond
 from .kernel import kernel
-from .records import GO_ON, LOOK, PULLS, VERTEX, Memory, Run, Setting, Shares, Table
+from .records import GO_ON, ITERATIONS, LOOK, PULLS, VERTEX, Memory, Run, Setting, Shares, Table
 
 # Rates are looked at again when there are this share more samples.
 GROWTH = 0.1
@@ -76,8 +76,11 @@ def rate_of(setting: Setting, table: Table, run: Run, memory: Memory, answer: in
     q[first] = 0.0  # all alike again: means may have moved far since the last look
     for a in range(setting.size):
         w[a] = setting.spend.inside[a]
-    shares = Shares(q, w)
-    gap = setting.slots.balance(setting, table, run, memory, shares, answer, setting.anytime, CLOSE)
+    shares, within = Shares(q, w), setting.anytime
+    while True:
+        gap = setting.slots.balance(setting, table, run, memory, shares, answer, within, CLOSE)
+        if run.integers[ITERATIONS] == 0:
+            break
     if gap == math.inf:
         return 0.0
     longest = 0.0

@@ -139,6 +139,7 @@ class Setting(NamedTuple):
     learning: bool  # whether Run.squares are kept: unknown sigma (student.py)
     pooled: bool  # whether it is the same for all arms (pooled.py)
     first_pulls: float  # of each arm, before anything is computed
+    at_once: int  # iterations after which maximin.balance comes back, unfinished or not
     rule: int  # what `tilt` must rule out: EDGES, PAIRS or POLICIES
     log_policy: float  # level for one of a policy's edges, less the log of their number
     policies: Matrix  # (V, K) all vertices, for samplers that ask for them

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplexplore.kernels.kernel import kernel
-from simplexplore.kernels.maximin import maximin, worthwhile
+from simplexplore.kernels.maximin import part_of_maximin, worthwhile
 from simplexplore.kernels.records import AVERAGED, PULLS, VERTEX, Memory, Run, Setting, Table
 
 ARM_VECTORS = 0
@@ -18,4 +18,4 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         return  # an average can do with every other solution
     vertex = run.integers[VERTEX]
     tolerance = worthwhile(float(run.integers[PULLS]))
-    maximin(setting, table, run, memory, vertex, setting.anytime, tolerance, run.w)
+    part_of_maximin(setting, table, run, memory, vertex, setting.anytime, tolerance, run.w)
