@@ -99,8 +99,11 @@ def main() -> None:
     heading = (
         f"# Error rates\n\nsimplexplore {sx.__version__}, numpy {np.__version__}, Python "
         f"{platform.python_version()}; seed {chosen.seed}, capped at 10,000,000 steps. A limit is "
-        f"the 95% upper Clopper-Pearson limit of the error rate.\n\n{HEADING}"
+        f"the 95% upper Clopper-Pearson limit of the error rate.\n\n"
     )
+    if chosen.out.exists():  # what is said above its rows holds for those that are kept
+        heading = chosen.out.read_text(encoding="utf-8").partition(HEADING)[0]
+    heading += HEADING
     done = rows_of(chosen.out)
     began = time.perf_counter()
     jobs = [

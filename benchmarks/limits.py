@@ -3,10 +3,10 @@
     python benchmarks/limits.py FOLDER [--runs N] [--minutes M] [--workers W] [--base SRC]
                                        [--only PART]
 
-Writes benchmarks/limits.md from the parts in FOLDER, and makes those that are missing; instances
-and random tight problems go on where they were, for M minutes, in W processes. SRC is the source
-folder of an older version to compare the time per step with. Seeds were not used while anything
-was chosen.
+Writes benchmarks/limits.md from the parts in FOLDER, and makes those that are missing (or PART
+alone; the page's other sections stay as they are); instances and random tight problems go on where
+they were, for M minutes, in W processes. SRC is the source folder of an older version to compare
+the time per step with. Seeds were not used while anything was chosen.
 """
 
 # ruff: noqa: E402 - threads must be limited before numpy is imported
@@ -335,19 +335,27 @@ def cells(*given: object) -> str:
 
 
 def page(folder: Path) -> Iterator[str]:
-    """All that was measured, as Markdown."""
+    """All that was measured, as Markdown; what FOLDER does not have stays as it is."""
+    _, *sections = OUT.read_text().split("\n## ") if OUT.exists() else [""]
+    before = dict(section.split("\n", 1) for section in sections)
     yield "# Exploration within limits and with costs\n"
     yield f"By `benchmarks/limits.py`, seed {SEED}; anytime unless it says otherwise.\n"
-    for name, write in WRITERS.items():
+    for name, (title, write) in WRITERS.items():
         file = folder / name
         if file.exists():
             text = file.read_text()
-            lines = text.splitlines() if name.endswith("l") else None
-            yield from write([json.loads(x) for x in lines] if lines else json.loads(text))
+            if name.endswith("l"):  # processes end in any order
+                rows = [json.loads(line) for line in text.splitlines()]
+                found = sorted(rows, key=lambda row: row["number"])
+            else:
+                found = json.loads(text)
+            yield f"## {title}\n"
+            yield from write(found)
+        elif title in before:
+            yield f"## {title}\n{before[title]}"
 
 
 def of_instances(rows: Rows) -> Iterator[str]:
-    yield "## Samples, tails and excess\n"
     yield f"{rows[0]['runs']} runs. Largest excess over {EXCESS_RUNS} whole runs, in pulls of the"
     yield "arm that uses the limit most, beside the bound that is proven."
     yield f"{len(rows)} of {4 * len(INSTANCES)} rows were run.\n"
@@ -365,7 +373,6 @@ def of_instances(rows: Rows) -> Iterator[str]:
 
 def of_tight(rows: Rows) -> Iterator[str]:
     tails = np.array([r["tail"] for r in rows])
-    yield "## Random tight problems\n"
     yield f"{len(rows):,} of 2,000 problems were run, `top-two` with `gk16`, 200 runs each: 3 to 10"
     yield "arms, 1 to 3 limits with coefficients from 0 to 40, one arm that uses none.\n"
     yield f"- capped runs: {sum(r['capped'] for r in rows)}"
@@ -381,7 +388,6 @@ def _longest(rows: Rows) -> list[str]:
 
 
 def of_money(rows: Rows) -> Iterator[str]:
-    yield "## Cost saved against sampling that does not mind costs\n"
     yield "`gk16`, delta 0.01. *Limit*: saved as delta tends to 0. ± is the standard error.\n"
     heads = "instance|scenario|sampler|runs|cost, minded|not minded|saved|limit|samples"
     yield cells(*heads.split("|"))
@@ -404,7 +410,6 @@ def of_money(rows: Rows) -> Iterator[str]:
 
 
 def of_expected(rows: Rows) -> Iterator[str]:
-    yield "## Expected samples within limits on exploration and with costs\n"
     yield "`expected_samples` against the means of 100 runs (`top-two`, `tilt`);"
     yield f"{len(rows)} of 20 problems were run.\n"
     yield cells("problem", "estimate", "mean ± s.e.", "ratio", "ratio of costs")
@@ -417,7 +422,6 @@ def of_expected(rows: Rows) -> Iterator[str]:
 
 
 def of_speed(found: dict[str, dict[str, float]]) -> Iterator[str]:
-    yield "## Microseconds a step\n"
     yield "CPU time, `top-two`, anytime, 10 runs of up to 200,000 steps, least of four on a busy"
     yield "machine; base: commit fcdaefe, the version before limits were kept pull by pull.\n"
     yield cells("instance", "base", "now", "now / base")
@@ -429,19 +433,18 @@ def of_speed(found: dict[str, dict[str, float]]) -> Iterator[str]:
 
 
 def of_many_arms(found: dict[str, float]) -> Iterator[str]:
-    yield "## Microseconds a step with many arms\n"
     yield "Policies met for the first time included: their edges take Python 1 to 2 ms each.\n"
     yield "1,000 arms, each with a floor and a cap, and one row, steps 2,000 to 7,000:"
     yield "; ".join(f"{name}: {value:.0f} us" for name, value in found.items()) + ".\n"
 
 
-WRITERS: dict[str, Callable[[Any], Iterator[str]]] = {
-    "instances.jsonl": of_instances,
-    "tight.jsonl": of_tight,
-    "money.json": of_money,
-    "expected.json": of_expected,
-    "speed.json": of_speed,
-    "many_arms.json": of_many_arms,
+WRITERS: dict[str, tuple[str, Callable[[Any], Iterator[str]]]] = {
+    "instances.jsonl": ("Samples, tails and excess", of_instances),
+    "tight.jsonl": ("Random tight problems", of_tight),
+    "money.json": ("Cost saved against sampling that does not mind costs", of_money),
+    "expected.json": ("Expected samples within limits on exploration and with costs", of_expected),
+    "speed.json": ("Microseconds a step", of_speed),
+    "many_arms.json": ("Microseconds a step with many arms", of_many_arms),
 }
 
 

@@ -1,14 +1,16 @@
 """What the promise of `tilt` costs: samples beside those of its prototype, and time per step.
 
-    python benchmarks/promises.py [--runs 1000] [--seed 16] [--only samples|steps]
+    python benchmarks/promises.py [--runs 1000] [--seed 16] [--workers 1] [--out FILE]
+                                  [--only samples|steps]
 
 1. Mean samples of top-two with `tilt`, delta 0.1 and 0.001, on the paper's instances, with six ads
    (click rates of 2 to 6%), rare events (0.05 to 0.2%), Poisson and Beta rewards. A row is right if
    its mean is at most that of the prototype from which the rule was written, two standard errors
-   of both allowed. The two long ones take fewer runs.
+   of both allowed.
 2. Microseconds a step of whole runs, `tilt` and `mixture` in turn, the least of some: processor
    time. And of 1000 arms with caps.
 
+What is printed goes to FILE, too, as it is found.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +32,7 @@ DELTAS = (0.1, 0.001)
 
 
 class Row(NamedTuple):
-    """An instance, the prototype's means by delta, their standard error, and the share of runs."""
+    """An instance, the prototype's means by delta, and their standard error."""
 
     name: str
     problem: sx.Problem
@@ -37,7 +40,6 @@ class Row(NamedTuple):
     error: float
     scenario: str = "end-of-time"
     noise: object = None
-    share: float = 1.0
 
 
 def paper(name: str, *prototype: float, error: float = 0.03, scenario: str = "end-of-time") -> Row:
@@ -68,8 +70,8 @@ ROWS = [
     paper("gaussian-1", 4006, 6604),
     paper("gaussian-2", 8196, 14185),
     paper("movies", 10457, 17363),
-    Row("six ads", AD, (75052, 117636), 0.04, share=0.1),
-    Row("rare events", RARE, (242427, 485957), 0.06, share=0.04),
+    Row("six ads", AD, (75052, 117636), 0.04),
+    Row("rare events", RARE, (242427, 485957), 0.06),
     Row("poisson", COUNTS, (1081, 1971), 0.03),
     Row("Beta, concentration 100", BETA, (1237, 2017), 0.03, noise=SPREAD),
     paper("bernoulli-1", 3666, 5961, error=0.06, scenario="anytime"),
@@ -79,24 +81,37 @@ ROWS = [
 ]
 
 
-def samples(runs: int, seed: int) -> None:
-    print("| instance | scenario | delta | runs | prototype | tilt | ratio | wrong | |")
-    print("|---|---|---|---|---|---|---|---|---|")
+class Log:
+    """Lines to the terminal, and to a file if there is one."""
+
+    def __init__(self, file: Path | None) -> None:
+        self.file = file
+        if file is not None:
+            file.write_text("")
+
+    def __call__(self, line: str) -> None:
+        print(line, flush=True)
+        if self.file is not None:
+            with self.file.open("a") as target:
+                target.write(line + "\n")
+
+
+def samples(runs: int, seed: int, workers: int, log: Log) -> None:
+    log("| instance | scenario | delta | runs | prototype | tilt | ratio | wrong | |")
+    log("|---|---|---|---|---|---|---|---|---|")
     for row in ROWS:
         for delta, before in zip(DELTAS, row.prototype, strict=True):
-            count = math.ceil(row.share * runs)
             found = sx.simulate(
-                row.problem, sampler="top-two", threshold="tilt", delta=delta, runs=count,
-                seed=seed, scenario=row.scenario, noise=row.noise, workers=1,
+                row.problem, sampler="top-two", threshold="tilt", delta=delta, runs=runs,
+                seed=seed, scenario=row.scenario, noise=row.noise, workers=workers,
             )  # fmt: skip
             times = found.stopping_times
-            error = times.std(ddof=1) / math.sqrt(count)
+            error = times.std(ddof=1) / math.sqrt(runs)
             right = times.mean() <= before + 2 * math.hypot(error, row.error * before)
-            print(
-                f"| {row.name} | {row.scenario} | {delta:g} | {count} | {before:,.0f} "
+            log(
+                f"| {row.name} | {row.scenario} | {delta:g} | {runs} | {before:,.0f} "
                 f"| {times.mean():,.0f} ± {error:,.0f} | {times.mean() / before:.2f} "
-                f"| {int((~found.correct).sum())} | {'kept' if right else 'MISSED'} |",
-                flush=True,
+                f"| {int((~found.correct).sum())} | {'kept' if right else 'MISSED'} |"
             )
 
 
@@ -123,15 +138,15 @@ def step_times(problem: sx.Problem, scenario: str, delta: float, noise: object, 
     return least["mixture"], least["tilt"]
 
 
-def steps() -> None:
-    print("| instance | scenario | mixture | tilt | ratio |")
-    print("|---|---|---|---|---|")
+def steps(log: Log) -> None:
+    log("| instance | scenario | mixture | tilt | ratio |")
+    log("|---|---|---|---|---|")
     for name in sx.catalog.names():
         found = sx.catalog.instance(name)
         for scenario in ("end-of-time", "anytime"):
             before, now = step_times(found.problem, scenario, 0.1, found.noise, 12)
             ratio = now / before
-            print(f"| {name} | {scenario} | {before:.2f} | {now:.2f} | {ratio:.2f} |", flush=True)
+            log(f"| {name} | {scenario} | {before:.2f} | {now:.2f} | {ratio:.2f} |")
     size = 1000
     many = sx.Problem(
         size, [f"a{i} <= 0.0101" for i in range(1, size + 1)],
@@ -148,19 +163,22 @@ def steps() -> None:
         each[rule] = 1e6 * (time.thread_time() - began) / abs(pulls).sum()
     before, now = each.values()
     row = f"{before:.1f} | {now:.1f} | {now / before:.2f}"
-    print(f"| 1000 arms, caps of 0.0101 | end-of-time | {row} |")
+    log(f"| 1000 arms, caps of 0.0101 | end-of-time | {row} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=16)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--only", choices=("samples", "steps"))
     given = parser.parse_args()
+    log = Log(given.out)
     if given.only != "steps":
-        samples(given.runs, given.seed)
+        samples(given.runs, given.seed, given.workers, log)
     if given.only != "samples":
-        steps()
+        steps(log)
 
 
 if __name__ == "__main__":
