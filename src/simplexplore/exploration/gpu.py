@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import SettingError, TooLargeError
-from simplexplore.kernels.recommend_vertex import recommend, recommend_together
 from simplexplore.kernels.records import Job, Memory, Run, Setting, Table
 from simplexplore.samplers.declarations import parsed
 
@@ -158,11 +157,8 @@ def for_gpu(
         fill[axis] = (0, next((room for room in rooms if room >= length), length) - length)
         return np.pad(array, fill, mode="edge" if length else "constant")
 
-    slots = setting.slots
-    if slots.recommend is recommend:
-        slots = slots._replace(recommend=recommend_together)
     return (
-        setting._replace(at_once=AT_ONCE, slots=slots),
+        setting._replace(at_once=AT_ONCE),
         table._replace(
             first_edge=longer(table.first_edge, _BY_EDGE),
             first_entry=longer(table.first_entry, _BY_EDGE),

@@ -28,7 +28,6 @@ from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, sig
 from .blocks import ARRAYS, fields
 from .episode import take
 from .kernel import options
-from .recommend_vertex import company
 from .slots import FORMS
 
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
@@ -307,18 +306,10 @@ def _take_one(job: Any) -> int:
     return _take(job)
 
 
-def _company() -> int:
-    return cuda.popc(cuda.activemask())  # type: ignore[no-any-return]
-
-
-# What is done otherwise by many threads at once.
-_INSTEAD: dict[Callable[..., Any], Callable[..., Any]] = {take: _take_one, company: _company}
-
-
 @cache
 def device_function(function: Callable[..., Any]) -> Any:
     """A kernel as a function of a GPU."""
-    made = _INSTEAD.get(function, function)
+    made = _take_one if function is take else function
     return cuda.jit(device=True, **(options(function) or {}))(made)
 
 

@@ -292,10 +292,9 @@ def simulate_queue(setting: Setting, table: Table, run: Run, memory: Memory, job
     """Take runs until there are none: what each of a GPU's threads does.
 
     One step is one turn of one loop, so that threads in step with each other stay so though their
-    runs end at different times. An allocation that takes long is worked on in several turns, and a
-    run whose recommendation may move waits for others (recommend_vertex.py). A run that meets a
-    vertex which is not in the table is left, with 0 pulls and the number of the edge that leads
-    there; whoever called adds it and has the run made anew.
+    runs end at different times; an allocation that takes long is worked on in several turns. A run
+    that meets a vertex which is not in the table is left, with 0 pulls and the number of the edge
+    that leads there; whoever called adds it and has the run made anew.
     """
     number = -1
     while True:
@@ -306,20 +305,18 @@ def simulate_queue(setting: Setting, table: Table, run: Run, memory: Memory, job
             start_run(setting, table, run, memory, job, number)
         status = GO_ON
         if run.integers[ITERATIONS] == 0:
-            waiting = run.integers[STATUS] < GO_ON
-            if not waiting and run.integers[PULLS] >= job.cap:
+            if run.integers[PULLS] >= job.cap:
                 run.integers[CAPPED] = 1
                 status = STOPPED
             else:
-                if not waiting:
-                    play(setting, table, run, job)
+                play(setting, table, run, job)
                 status = judge(setting, table, run, memory)
         if status == GO_ON:
             choose(setting, table, run, memory)
         if status == STOPPED:
             keep_result(setting, run, job, number)
-        elif status > GO_ON:
+        elif status != GO_ON:
             job.pulls[number] = 0
             job.vertices[number] = run.integers[MISSING_EDGE]
-        if status > GO_ON:
+        if status != GO_ON:
             number = -1

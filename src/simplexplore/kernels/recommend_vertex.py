@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from .information import refresh
 from .kernel import kernel
-from .records import (
-    GO_ON,
-    MISSING_EDGE,
-    STATUS,
-    UNKNOWN_VERTEX,
-    VERTEX,
-    Memory,
-    Run,
-    Setting,
-    Table,
-)
+from .records import GO_ON, MISSING_EDGE, UNKNOWN_VERTEX, VERTEX, Memory, Run, Setting, Table
 
 # A walk never gets this long; rounding could make it go in circles.
 MAX_MOVES = 100_000
-
-# Threads of a GPU that move together, and the turns for which one waits for others.
-CROWD = 8
-PATIENCE = 8
 
 
 @kernel
@@ -45,21 +31,3 @@ def recommend(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
         run.integers[VERTEX] = table.following[edge]
         refresh(setting, table, run)
     return GO_ON
-
-
-@kernel
-def company() -> int:
-    """Threads of a GPU that are here together; on a processor there is one."""
-    return 1
-
-
-@kernel
-def recommend_together(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
-    """`recommend` as soon as several threads need it: the others of a warp wait for each move.
-
-    Until then the status is less than GO_ON, by the turns that a run has waited.
-    """
-    waited = max(GO_ON - run.integers[STATUS], 0)
-    if waited < PATIENCE and company() < CROWD:
-        return GO_ON - waited - 1
-    return recommend(setting, table, run, memory)

@@ -115,18 +115,10 @@ def challenger_of(setting: Setting, table: Table, run: Run) -> int:
     challenger = first
     least = math.inf
     price = ON_A_BUDGET if setting.budget > 0 else PRICE
-    edge, last = first, table.first_edge[vertex + 1]
-    while True:
-        # A price only adds to it, and logarithms are slow. Threads of a GPU meet after this loop,
-        # with an edge each, and take one together.
-        score = least
-        while edge < last:
-            score = evidence(setting, table, run, first, edge)
-            if score < least:
-                break
-            edge += 1
-        if edge == last:
-            break
+    for edge in range(first, table.first_edge[vertex + 1]):
+        score = evidence(setting, table, run, first, edge)
+        if score >= least:  # a price only adds to it, and logarithms are slow
+            continue
         rarest = math.inf
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
             rarest = min(rarest, run.n[table.arm[k]])
@@ -134,7 +126,6 @@ def challenger_of(setting: Setting, table: Table, run: Run) -> int:
         if score < least:
             least = score
             challenger = edge
-        edge += 1
     return challenger
 
 
