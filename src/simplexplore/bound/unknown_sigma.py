@@ -30,6 +30,9 @@ Array = npt.NDArray[np.float64]
 # a solver could take the corner between what is known of them and what is true for an optimum.
 FAR = 1.5
 
+# Values that are this many times the least are certified no further.
+ENOUGH = 1.01
+
 
 def information_about(
     edges: Edges, gaps: Array, means: Array, rewards: Family, *rest: Any, **options: Any
@@ -61,8 +64,11 @@ class UnknownSigma(Information):
 
     by_edge: ClassVar[tuple[str, ...]] = (*Information.by_edge, "big")
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(
+        self, edges: Edges, gaps: Array, means: Array, rewards: Gaussian, *rest: Any, **options: Any
+    ) -> None:
+        super().__init__(edges, gaps, means, rewards, *rest, **options)
+        self._known = Information(edges, gaps, means, rewards.as_if_known(), *rest, **options)
         self._near: Array | None = None
         self._last: tuple[Array, Closest] | None = None
         count, width = self.v.shape
@@ -75,6 +81,15 @@ class UnknownSigma(Information):
         chosen = np.flatnonzero(self._is_possible())
         for name in self.by_edge:
             setattr(self, name, getattr(self, name)[chosen])
+
+    @property
+    def rough(self) -> Information:
+        """With the guess of sigma known; all rows of an edge but one look much easier."""
+        known = self._known.only(self.edge)
+        again = np.ones(len(self.edge), dtype=bool)
+        again[np.unique(self.edge, return_index=True)[1]] = False
+        known.gaps = np.where(again, 4 * known.gaps, known.gaps)
+        return known
 
     @cached_property
     def _c(self) -> Array:
@@ -114,14 +129,18 @@ class UnknownSigma(Information):
         return self._last[1]
 
     def certified(self, w: Array) -> Closest:
-        """`closest`, its values no more than what branching and bounding proves."""
+        """`closest`, its values no more than what branching and bounding proves.
+
+        That much is proven of those that could be the least; of others that they are not.
+        """
         found = self.closest(w)
         weight = np.where(self.used, w[self.index], 1.0) / self.costs
         rows = self._doubtful(weight)[1]
         if not len(rows):
             return found
         value = found.value.copy()
-        value[rows] = self._branch(weight, rows).no_less_than(value[rows])
+        enough = np.minimum(value[rows], ENOUGH * value.min())
+        value[rows] = self._branch(weight, rows).no_less_than(enough)
         return replace(found, value=value)
 
     def _convex(self, weight: Array) -> Convex:
@@ -212,8 +231,18 @@ class UnknownSigma(Information):
         far = y * (1 + farther / covered)[:, None]
         return np.where(self.used, phi(far) * (1 + error)[:, None], 0.0)
 
-    def edge_times(self) -> Array:
-        """By edge the longest of its rows': each is a lower bound."""
+    def edge_times(self, longest: bool = False) -> Array:
+        """By edge the longest of its rows': each is a lower bound.
+
+        With costs alike, arms within 1 share best as if sigma were known; others are improved
+        where what they could come to is more than what is known.
+        """
+        closest = self._closest(self._own_weight())
+        found, most = 1.0 / closest.ceiling.max(axis=1), 1.0 / closest.value
         times = np.zeros(int(self.edge.max()) + 1)
-        np.maximum.at(times, self.edge, super().edge_times())
+        np.maximum.at(times, self.edge, found)
+        least = times.max() if longest else times[self.edge]
+        rows = np.flatnonzero((most * (1 + 1e-9) > least) & ((self.big >= 0) | (self.costs != self.costs[:, :1]).any(axis=1)))
+        if len(rows):
+            np.maximum.at(times, self.edge[rows], super(UnknownSigma, self.only(rows)).edge_times())
         return times
