@@ -234,15 +234,15 @@ class UnknownSigma(Information):
     def edge_times(self, longest: bool = False) -> Array:
         """By edge the longest of its rows': each is a lower bound.
 
-        With costs alike, arms within 1 share best as if sigma were known; others are improved
-        where what they could come to is more than what is known.
+        Arms within 1 that cost the same share as if sigma were known. Of other rows those are
+        improved that could come to more than what is known.
         """
         closest = self._closest(self._own_weight())
-        found, most = 1.0 / closest.ceiling.max(axis=1), 1.0 / closest.value
         times = np.zeros(int(self.edge.max()) + 1)
-        np.maximum.at(times, self.edge, found)
-        least = times.max() if longest else times[self.edge]
-        rows = np.flatnonzero((most * (1 + 1e-9) > least) & ((self.big >= 0) | (self.costs != self.costs[:, :1]).any(axis=1)))
+        np.maximum.at(times, self.edge, 1.0 / closest.ceiling.max(axis=1))
+        known = times.max() if longest else times[self.edge]
+        rough = (self.big >= 0) | (self.costs != self.costs[:, :1]).any(axis=1)
+        rows = np.flatnonzero(rough & (closest.value * known < 1.0 + 1e-9))
         if len(rows):
-            np.maximum.at(times, self.edge[rows], super(UnknownSigma, self.only(rows)).edge_times())
+            np.maximum.at(times, self.edge[rows], Information.edge_times(self.only(rows)))
         return times
