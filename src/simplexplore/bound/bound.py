@@ -183,7 +183,7 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
     sets = {name: AllocationSet.of(polytope, name).as_rows() for name in problem.scenarios}
     scenarios = _scenarios(polytope, sets, edges, mu, kl)
     rewards = problem.rewards
-    if isinstance(rewards, Gaussian) and not rewards.knows_sigma:
+    if not rewards.knows_sigma:
         same = copy(polytope)
         same.problem = problem.replace(rewards=rewards.as_if_known())
         known = _scenarios(same, sets, edges, mu, kl)

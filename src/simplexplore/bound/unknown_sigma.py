@@ -41,11 +41,9 @@ def information_about(
 
     One unknown sigma for all arms is told by `time_with` alone.
     """
-    if isinstance(rewards, Gaussian) and not rewards.knows_sigma:
-        if not rewards.equal_sigma:
-            return UnknownSigma(edges, gaps, means, rewards, *rest, **options)
-        rewards = rewards.as_if_known()
-    return Information(edges, gaps, means, rewards, *rest, **options)
+    if not rewards.knows_sigma and isinstance(rewards, Gaussian) and not rewards.equal_sigma:
+        return UnknownSigma(edges, gaps, means, rewards, *rest, **options)
+    return Information(edges, gaps, means, rewards.as_if_known(), *rest, **options)
 
 
 def time_with(rewards: Family, time: float) -> float:
@@ -65,7 +63,7 @@ class UnknownSigma(Information):
     by_edge: ClassVar[tuple[str, ...]] = (*Information.by_edge, "big")
 
     def __init__(
-        self, edges: Edges, gaps: Array, means: Array, rewards: Gaussian, *rest: Any, **options: Any
+        self, edges: Edges, gaps: Array, means: Array, rewards: Family, *rest: Any, **options: Any
     ) -> None:
         super().__init__(edges, gaps, means, rewards, *rest, **options)
         self._known = Information(edges, gaps, means, rewards.as_if_known(), *rest, **options)
