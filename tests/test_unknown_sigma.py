@@ -109,6 +109,23 @@ def test_branches_are_bounded_from_below_whatever_is_asked():
         assert (w[0] * phi(at) + w[1] * phi(rest))[0] == pytest.approx(bound, rel=1e-9)
 
 
+def test_edges_together_say_what_the_hardest_says_alone():
+    rng = np.random.default_rng(3)
+    rewards = Gaussian("unknown", sigma_guess=1.0)
+    for _ in range(20):
+        means = np.append(rng.uniform(3, 6), rng.uniform(0, 3, 4))
+        gaps, w = means[0] - means[1:], rng.dirichlet(np.full(5, 0.4)) + 1e-4
+        index = np.column_stack([np.zeros(4, dtype=int), np.arange(1, 5)])
+        edges = Edges(index, np.tile([-1.0, 1.0], (4, 1)), lambda _: {})
+        together = UnknownSigma(edges, gaps, means, rewards)
+        alone = [one_edge([1.0, 1.0], gap) for gap in gaps]
+        values = [one.certified(w[[0, a]]).value.min() for a, one in enumerate(alone, 1)]
+        assert together.certified(w).value.min() == pytest.approx(min(values), rel=1e-10)
+        times = [one.edge_times()[0] for one in alone]
+        np.testing.assert_allclose(together.edge_times(), times, rtol=1e-9)
+        assert together.edge_times(longest=True).max() == pytest.approx(max(times), rel=1e-9)
+
+
 @pytest.mark.parametrize("name", TIMES)
 def test_times_are_the_true_ones(name):
     own, common = TIMES[name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -103,8 +104,8 @@ def lower_bound(
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             if problem.measured:
                 return _measured(problem, mu, delta, problem.measured_means(measured_means))
-            if isinstance(problem.rewards, Gaussian) and not problem.rewards.knows_sigma:
-                return _unknown_sigma(problem, problem.rewards, mu, delta)
+            if isinstance(problem.rewards, Gaussian) and problem.rewards.equal_sigma:
+                return _equal_sigma(problem, problem.rewards, mu, delta)
             return _bound(problem, mu, delta)
     except ArithmeticError as error:
         raise NotConvergedError(
@@ -130,36 +131,25 @@ def _measured(problem: Problem, mu: Array, delta: float, means: Array) -> Measur
     return replace(bound, scenarios=scenarios)
 
 
-def _unknown_sigma(problem: Problem, rewards: Gaussian, mu: Array, delta: float) -> Bound:
-    """The bound beside the one that holds if the guess were known."""
-    known = _bound(problem.replace(rewards=rewards.as_if_known()), mu, delta)
-    if not rewards.equal_sigma:
-        bound = _bound(problem, mu, delta)
-    elif problem.has_costs:
+def _equal_sigma(problem: Problem, rewards: Gaussian, mu: Array, delta: float) -> Bound:
+    """With one unknown sigma for all arms: as if the guess were known, but for the times."""
+    if problem.has_costs:
         raise SettingError(
             "equal_sigma and [costs] do not go together yet: drop equal_sigma, so that each arm "
             "may have its own sigma, or the costs."
         )
-    else:
-        kl = binary_kl(delta)
-        bound = replace(
-            known,
-            problem=problem,
-            scenarios={
-                name: _timed(scenario, rewards, kl) for name, scenario in known.scenarios.items()
-            },
-            unconstrained=_timed(known.unconstrained, rewards, kl),
-            bounds={
-                name: time_with(rewards, x) if x is not None and name.startswith("distance") else x
-                for name, x in known.bounds.items()
-            },
-        )
-    times = {name: scenario.characteristic_time for name, scenario in known.scenarios.items()}
-    scenarios = {
-        name: replace(scenario, known_sigma_time=times[name])
-        for name, scenario in bound.scenarios.items()
-    }
-    return replace(bound, scenarios=scenarios)
+    known = _bound(problem.replace(rewards=rewards.as_if_known()), mu, delta)
+    kl = binary_kl(delta)
+    return replace(
+        known,
+        problem=problem,
+        scenarios={name: _timed(found, rewards, kl) for name, found in known.scenarios.items()},
+        unconstrained=_timed(known.unconstrained, rewards, kl),
+        bounds={
+            name: time_with(rewards, x) if x is not None and name.startswith("distance") else x
+            for name, x in known.bounds.items()
+        },
+    )
 
 
 Timed = TypeVar("Timed", ScenarioBound, Unconstrained)
@@ -179,6 +169,7 @@ def _timed(found: Timed, rewards: Gaussian, kl: float) -> Timed:
     changes["lower_bound"] = least * kl if least and kl else 0.0
     if isinstance(found, ScenarioBound):
         changes["relative_gap"] = found.relative_gap + 4 * EPS
+        changes["known_sigma_time"] = found.characteristic_time
     return replace(found, **changes)
 
 
@@ -190,30 +181,20 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
     tied = polytope.tied_vertices(vertex, mu) if (gaps == 0).any() else []
     kl = binary_kl(delta)
     sets = {name: AllocationSet.of(polytope, name).as_rows() for name in problem.scenarios}
-    allowed = {name: shares.in_spend() for name, shares in sets.items()}
-    scenarios: dict[str, ScenarioBound]
-    if problem.epsilon and len(edges):
-        known, complete = best_vertices(polytope, mu)
-        answers = Answers(polytope, problem.epsilon, known)
-        solve = best_answer if complete else bracketed_answer
-        scenarios = {name: solve(answers, mu, allowed[name], kl) for name in allowed}
-        for found in scenarios.values():
-            if complete and found.relative_gap > WORST_GAP:
-                raise _uncertified(found.characteristic_time, found.relative_gap)
-    else:
-        scenarios = {}
-        for name, own in allowed.items():  # without constraints they are the same
-            same = [scenarios[other] for other in scenarios if allowed[other].is_same_as(own)]
-            found = same[0] if same else _scenario(problem, edges, gaps, mu, own, kl)
-            scenarios[name] = found
-    if problem.has_costs:
-        scenarios = {name: _in_samples(scenarios[name], sets[name]) for name in scenarios}
-    if EXPLORATION in scenarios and (problem.epsilon or not tied):
-        scenarios[EXPLORATION] = _explained(scenarios[EXPLORATION], allowed[EXPLORATION], edges)
+    scenarios = _scenarios(polytope, sets, edges, mu, kl)
+    rewards = problem.rewards
+    if not rewards.knows_sigma:
+        same = copy(polytope)
+        same.problem = problem.replace(rewards=rewards.as_if_known())
+        known = _scenarios(same, sets, edges, mu, kl)
+        scenarios = {
+            name: replace(found, known_sigma_time=known[name].characteristic_time)
+            for name, found in scenarios.items()
+        }
     budget = None
     if problem.budget is not None:
         own = sets[problem.scenario]
-        budget = fixed_budget(edges, gaps, mu, problem.rewards, own, problem.budget)
+        budget = fixed_budget(edges, gaps, mu, rewards, own, problem.budget)
         if budget.relative_gap > WORST_GAP:
             raise _uncertified(budget.characteristic_time, budget.relative_gap)
     return Bound(
@@ -233,6 +214,34 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
         _vertex=vertex,
         _edges=edges,
     )
+
+
+def _scenarios(
+    polytope: Polytope, sets: Mapping[str, AllocationSet], edges: Edges, mu: Array, kl: float
+) -> dict[str, ScenarioBound]:
+    """The bounds of the polytope's problem in each scenario, given where samples may go there."""
+    problem, gaps = polytope.problem, edges.gaps(mu)
+    allowed = {name: shares.in_spend() for name, shares in sets.items()}
+    scenarios: dict[str, ScenarioBound]
+    if problem.epsilon and len(edges):
+        known, complete = best_vertices(polytope, mu)
+        answers = Answers(polytope, problem.epsilon, known)
+        solve = best_answer if complete else bracketed_answer
+        scenarios = {name: solve(answers, mu, allowed[name], kl) for name in allowed}
+        for found in scenarios.values():
+            if complete and found.relative_gap > WORST_GAP:
+                raise _uncertified(found.characteristic_time, found.relative_gap)
+    else:
+        scenarios = {}
+        for name, own in allowed.items():  # without constraints they are the same
+            same = [scenarios[other] for other in scenarios if allowed[other].is_same_as(own)]
+            found = same[0] if same else _scenario(problem, edges, gaps, mu, own, kl)
+            scenarios[name] = found
+    if problem.has_costs:
+        scenarios = {name: _in_samples(scenarios[name], sets[name]) for name in scenarios}
+    if EXPLORATION in scenarios and (problem.epsilon or (gaps != 0).all()):
+        scenarios[EXPLORATION] = _explained(scenarios[EXPLORATION], allowed[EXPLORATION], edges)
+    return scenarios
 
 
 def _scenario(

@@ -151,7 +151,6 @@ def swapped(rewards: Family) -> Family:
     Whether sigma is known makes no difference to how empirical means vary.
     """
     if isinstance(rewards, Gaussian):
-        known = rewards if rewards.knows_sigma else rewards.as_if_known()
-        return Gaussian(known.sigma)
+        return Gaussian(rewards.as_if_known().sigma)
     own = {f.name: getattr(rewards, f.name) for f in fields(rewards) if f.name != "domain"}
     return _SWAPPED[type(rewards)](**own)

@@ -51,7 +51,7 @@ def corollaries(
     # Any edges bound the time from below; where they are many, those that look hardest do.
     hardest = np.sort(np.argsort(values, kind="stable")[:MANY_EDGES])
     return {
-        "distance_lower": float(information.only(hardest).edge_times().max()),
+        "distance_lower": float(information.only(hardest).edge_times(longest=True).max()),
         "distance_upper": float(1.0 / values.min()),
         "kappa": kappa,
         "H": hardness,

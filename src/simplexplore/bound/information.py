@@ -220,6 +220,11 @@ class Information:
         """Edges that the means of arms without samples lead across, so that no samples tell."""
         return np.asarray(self.free.any(axis=1) & (self.gaps <= 0))
 
+    @property
+    def rough(self) -> Information:
+        """The same or, where that is quicker, something like it for a first guess."""
+        return self
+
     def covered(self) -> npt.NDArray[np.bool_]:
         """Arms that at least one edge moves: only they need samples."""
         mask = np.zeros(self.size, dtype=bool)
@@ -450,8 +455,10 @@ class Information:
             steep=rate * _total(self.v * tilt * lam.rate),
         )
 
-    def edge_times(self) -> Array:
+    def edge_times(self, longest: bool = False) -> Array:
         """For each edge, a lower bound on the time it would need if it were the only one.
+
+        Where only the longest is asked for, others may be looser than they could be.
 
         With w_a proportional to |v_a| times the standard deviation, and the root of the cost, it
         is exact for Gaussian rewards (w then equalises the information of all arms); for other
@@ -459,16 +466,20 @@ class Information:
         never exceeds the largest divergence, over the cost, of an alternative that lies across
         the edge.
         """
-        variance = self.rewards.variance(self.mu, self.sigma)
-        weight = np.where(self.used, np.abs(self.v) * np.sqrt(variance * self.costs), 0.0)
-        weight /= weight.sum(axis=1, keepdims=True)
-        weight = np.where(self.used, weight, 1.0)
+        weight = self._own_weight()
         closest = self._closest(weight)
         for _ in range(0 if self.closed_form else 15):
             weight = np.where(self.used, weight * np.sqrt(closest.gradient), 0.0)
             weight = np.where(self.used, weight / weight.sum(axis=1, keepdims=True), 1.0)
             closest = self._closest(np.maximum(weight, 1e-12))
         return np.asarray(1.0 / closest.ceiling.max(axis=1))
+
+    def _own_weight(self) -> Array:
+        """Shares that are best for each edge if rewards are Gaussian, and known how."""
+        variance = self.rewards.variance(self.mu, self.sigma)
+        weight = np.where(self.used, np.abs(self.v) * np.sqrt(variance * self.costs), 0.0)
+        weight /= weight.sum(axis=1, keepdims=True)
+        return np.where(self.used, weight, 1.0)
 
     def alternative(self, closest: Closest, edge: int, means: Array) -> Array:
         """The instance on the other side of one edge, in the user's coordinates."""

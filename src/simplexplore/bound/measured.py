@@ -19,7 +19,6 @@ from simplexplore.errors import InfeasibleError
 from simplexplore.geometry.faces import faces
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.families import Gaussian
 from simplexplore.problem.measured import Measured, spreads
 from simplexplore.problem.problem import Problem
 from simplexplore.problem.rational import rational
@@ -54,9 +53,7 @@ def as_if_known(problem: Problem, means: Array) -> Problem:
         above = [row.sign * float(rational(x) - level) for x in mean.tolist()]
         if any(above):
             rows.append(Constraint(row.name, np.array(above), upper=0.0))
-    rewards = problem.rewards
-    if isinstance(rewards, Gaussian) and not rewards.knows_sigma:
-        rewards = rewards.as_if_known()
+    rewards = problem.rewards.as_if_known()
     known = problem.replace(constraints=rows, measured=(), rewards=rewards)
     try:
         Polytope(known)

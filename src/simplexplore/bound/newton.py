@@ -150,17 +150,11 @@ class Newton:
         Each step multiplies an edge's weight by its time and answers with the best w; rows
         are left to the method itself.
         """
-        program, free, inside = self.program, self.free, self.allowed.deep
-        w, unit = inside.copy(), 1.0 / time(self.information, program, inside)
-        state = self.at(w, unit)
-        y = np.full(len(program.edges), 1.0 / len(program.edges))
-        for _ in range(WARM_UP):
-            y *= state.time
-            y /= y.sum()
-            asked = np.sqrt(w[free] ** 2 * self.pull(state, y))
-            asked += 1e-6 * asked.max()
-            w[free] = asked * (inside[free].sum() / asked.sum())
-            state = self.at(w, unit)
+        inside, free = self.allowed.deep, self.free
+        unit = 1.0 / time(self.information, self.program, inside)
+        rough = self.information.rough
+        newton = self if rough is self.information else Newton(rough, self.program)
+        w, y = newton._weighed(unit)
         w = 0.5 * (w + inside)
         state = self.at(w, unit)
         y = 0.9 * y + 0.1 / len(y)
@@ -172,6 +166,19 @@ class Newton:
         z = np.full(self.size, 0.1 * float(pull @ w[free]))
         n = np.linalg.lstsq(self.equal.T, pull + z - self.above.transposed(l), rcond=None)[0]
         return Point(w, t, s, r, y, l, z, np.asarray(n, dtype=float), unit), state
+
+    def _weighed(self, unit: float) -> tuple[Array, Array]:
+        """An allocation, and the weights of edges, after some multiplicative steps."""
+        free, inside = self.free, self.allowed.deep
+        w, y = inside.copy(), np.full(len(self.program.edges), 1.0 / len(self.program.edges))
+        for _ in range(WARM_UP):
+            state = self.at(w, unit)
+            y *= state.time
+            y /= y.sum()
+            asked = np.sqrt(w[free] ** 2 * self.pull(state, y))
+            asked += 1e-6 * asked.max()
+            w[free] = asked * (inside[free].sum() / asked.sum())
+        return w, y
 
     def cold_start(self, inside: Array, far: float) -> tuple[Point, State]:
         """Primal variables only; the caller sets the multipliers."""

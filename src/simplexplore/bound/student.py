@@ -35,6 +35,9 @@ NOISE = 64 * EPS
 # Guesses of a root closer to each other than this, relatively, are the same: for that reason.
 RESOLUTION = 1e-10
 
+# Plain steps of Newton's method before one is taken that cannot fail.
+QUICK = 8
+
 # Places at which a branch is looked at for local minima.
 PLACES = 24
 
@@ -124,6 +127,11 @@ def _root(function: Function, x: Array, low: Array, high: Array, noise: Array) -
     Newton's step, no farther than the bracket, where the last one halved the value; else the
     middle.
     """
+    for _ in range(QUICK):  # mostly enough, and without all the precautions
+        value, slope = function(x)
+        if (np.abs(value) <= noise).all():
+            return x
+        x = np.clip(x - value / np.where(slope > 0, slope, np.inf), low, high)
     before = np.full(len(x), np.inf)
     for _ in range(200):
         value, slope = function(x)

@@ -30,6 +30,9 @@ Array = npt.NDArray[np.float64]
 # a solver could take the corner between what is known of them and what is true for an optimum.
 FAR = 1.5
 
+# Values that are this many times the least are certified no further.
+ENOUGH = 1.01
+
 
 def information_about(
     edges: Edges, gaps: Array, means: Array, rewards: Family, *rest: Any, **options: Any
@@ -38,11 +41,9 @@ def information_about(
 
     One unknown sigma for all arms is told by `time_with` alone.
     """
-    if isinstance(rewards, Gaussian) and not rewards.knows_sigma:
-        if not rewards.equal_sigma:
-            return UnknownSigma(edges, gaps, means, rewards, *rest, **options)
-        rewards = rewards.as_if_known()
-    return Information(edges, gaps, means, rewards, *rest, **options)
+    if not rewards.knows_sigma and isinstance(rewards, Gaussian) and not rewards.equal_sigma:
+        return UnknownSigma(edges, gaps, means, rewards, *rest, **options)
+    return Information(edges, gaps, means, rewards.as_if_known(), *rest, **options)
 
 
 def time_with(rewards: Family, time: float) -> float:
@@ -61,9 +62,13 @@ class UnknownSigma(Information):
 
     by_edge: ClassVar[tuple[str, ...]] = (*Information.by_edge, "big")
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(
+        self, edges: Edges, gaps: Array, means: Array, rewards: Family, *rest: Any, **options: Any
+    ) -> None:
+        super().__init__(edges, gaps, means, rewards, *rest, **options)
+        self._known = Information(edges, gaps, means, rewards.as_if_known(), *rest, **options)
         self._near: Array | None = None
+        self._last: tuple[Array, Closest] | None = None
         count, width = self.v.shape
         self.big = np.full(count, -1)
         # Every row is the comparison as it is, and once for each arm; those without points go.
@@ -75,6 +80,15 @@ class UnknownSigma(Information):
         for name in self.by_edge:
             setattr(self, name, getattr(self, name)[chosen])
 
+    @property
+    def rough(self) -> Information:
+        """With the guess of sigma known; all rows of an edge but one look much easier."""
+        known = self._known.only(self.edge)
+        again = np.ones(len(self.edge), dtype=bool)
+        again[np.unique(self.edge, return_index=True)[1]] = False
+        known.gaps = np.where(again, 4 * known.gaps, known.gaps)
+        return known
+
     @cached_property
     def _c(self) -> Array:
         return np.asarray(np.abs(self.v) * self.sigma)
@@ -83,7 +97,7 @@ class UnknownSigma(Information):
         some = super().only(chosen)
         for name in ("_c", "_ends"):
             vars(some).pop(name, None)
-        vars(some)["_near"] = None
+        vars(some)["_near"] = vars(some)["_last"] = None
         return some
 
     @cached_property
@@ -107,15 +121,24 @@ class UnknownSigma(Information):
     def values(self, w: Array, edges: npt.NDArray[np.int64], most: float = 0.0) -> Array:
         return self.closest(w).value[edges]
 
+    def closest(self, w: Array) -> Closest:
+        if self._last is None or not np.array_equal(self._last[0], w):
+            self._last = w.copy(), super().closest(w)  # asked for again and again
+        return self._last[1]
+
     def certified(self, w: Array) -> Closest:
-        """`closest`, its values no more than what branching and bounding proves."""
+        """`closest`, its values no more than what branching and bounding proves.
+
+        That much is proven of those that could be the least; of others that they are not.
+        """
         found = self.closest(w)
         weight = np.where(self.used, w[self.index], 1.0) / self.costs
         rows = self._doubtful(weight)[1]
         if not len(rows):
             return found
         value = found.value.copy()
-        value[rows] = self._branch(weight, rows).no_less_than(value[rows])
+        enough = np.minimum(value[rows], ENOUGH * value.min())
+        value[rows] = self._branch(weight, rows).no_less_than(enough)
         return replace(found, value=value)
 
     def _convex(self, weight: Array) -> Convex:
@@ -206,8 +229,18 @@ class UnknownSigma(Information):
         far = y * (1 + farther / covered)[:, None]
         return np.where(self.used, phi(far) * (1 + error)[:, None], 0.0)
 
-    def edge_times(self) -> Array:
-        """By edge the longest of its rows': each is a lower bound."""
+    def edge_times(self, longest: bool = False) -> Array:
+        """By edge the longest of its rows': each is a lower bound.
+
+        Arms within 1 that cost the same share as if sigma were known. Of other rows those are
+        improved that could come to more than what is known.
+        """
+        closest = self._closest(self._own_weight())
         times = np.zeros(int(self.edge.max()) + 1)
-        np.maximum.at(times, self.edge, super().edge_times())
+        np.maximum.at(times, self.edge, 1.0 / closest.ceiling.max(axis=1))
+        known = times.max() if longest else times[self.edge]
+        rough = (self.big >= 0) | (self.costs != self.costs[:, :1]).any(axis=1)
+        rows = np.flatnonzero(rough & (closest.value * known < 1.0 + 1e-9))
+        if len(rows):
+            np.maximum.at(times, self.edge[rows], Information.edge_times(self.only(rows)))
         return times

@@ -9,22 +9,26 @@ benchmarks/expected_samples.md compares with simulations.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.bound.information import Information
+from simplexplore.bound.information import Closest, Information
 from simplexplore.bound.result import Bound
+from simplexplore.bound.unknown_sigma import information_about
 from simplexplore.errors import NotConvergedError, TooLargeError
 from simplexplore.geometry.edges import Edges
 from simplexplore.kernels.records import POLICIES
 from simplexplore.kernels.tracking import FORGETTING
+from simplexplore.problem.families import Gaussian
 from simplexplore.samplers.top_two import PRICE, TURNS
 
-from .arrays import tilt_levels
+from .arrays import first_pulls, tilt_levels
 from .expected_evidence import ExpectedEvidence
+from .expected_student import ExpectedStudent
 from .plan import prepare
 from .vertex_table import VertexTable
 
@@ -71,10 +75,9 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     -------
     float or None
         Infinite if optimal policies tie, 0 if only one is feasible. None where there is no
-        estimate: with epsilon > 0, measured limits or an unknown sigma, or if floats or memory
-        cannot hold it.
+        estimate: with epsilon > 0 or measured limits, or if floats or memory cannot hold it.
         With costs, times `cost_per_sample` of the scenario it is the mean cost. Bounded rewards
-        are taken to be at the two ends of their range.
+        are taken to be at the two ends of their range, unknown sigmas to be as guessed.
 
     Examples
     --------
@@ -85,8 +88,6 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
     """
     scenario = scenario or bound.problem.scenario
     if bound.problem.epsilon or bound.problem.measured:
-        return None
-    if not bound.problem.rewards.knows_sigma:
         return None
     time = bound.scenarios[scenario].characteristic_time
     if not 0 < time < math.inf:
@@ -117,7 +118,7 @@ def _expected(run: _RunWithoutLuck, delta: float) -> float:
     path = _with_luck(run, times, statistics, np.array(evidence))  # (times, draws, edges)
     margins = run.margin(path)
     stops = [_crossing(times, margin) for margin in margins.T]
-    return max(float(np.mean(stops)), float(len(run.arms)))
+    return max(float(np.mean(stops)), run.first * len(run.arms))
 
 
 def _crossing(times: list[float], margin: Array) -> float:
@@ -147,12 +148,16 @@ class _RunWithoutLuck:
         self._rule, self._policy, self._union = tilt_levels(plan, table.polytope, table)
         edges = table.edges(0)
         gaps = edges.gaps(bound.means)
+        rewards = problem.rewards
+        self.closest = _closest(
+            information_about(edges, gaps, bound.means, rewards), own.allocation
+        )
         if len(edges) > MOST_EDGES:
-            value = Information(edges, gaps, bound.means, problem.rewards).closest(self.allocation)
-            chosen = value.value <= np.sort(value.value)[MOST_EDGES - 1]
+            chosen = self.closest.value <= np.sort(self.closest.value)[MOST_EDGES - 1]
             edges, gaps = edges.only(chosen), gaps[chosen]
-        self.own = Information(edges, gaps, bound.means, problem.rewards)
-        self.closest = self.own.closest(self.allocation)
+            self.closest = _picked(self.closest, chosen)
+        self.first = first_pulls(rewards)
+        self.own = Information(edges, gaps, bound.means, rewards.as_if_known())
         self.edges = len(edges)
         self.hard, self._rarest = self._hardest()
         self._search = None
@@ -160,7 +165,12 @@ class _RunWithoutLuck:
             table.explore(limit=max(MOST_POLICIES, table.polytope.dimension + 1))
             self._search = _Search(table, bound.means)
             edges, gaps = self._search.lines, self._search.gaps
-        self._expected = ExpectedEvidence(Information(edges, gaps, bound.means, problem.rewards))
+        information = Information(edges, gaps, bound.means, rewards.as_if_known())
+        self._expected = (
+            ExpectedEvidence(information)
+            if rewards.knows_sigma
+            else ExpectedStudent(information, isinstance(rewards, Gaussian) and rewards.equal_sigma)
+        )
 
     def _hardest(self) -> tuple[npt.NDArray[np.bool_], Indices]:
         """Which edges bind, and the arm of each edge with the least share."""
@@ -190,7 +200,7 @@ class _RunWithoutLuck:
         np.maximum.at(more, rarest, 1 + PRICE * np.log(rare.max() / rare) * self.time / t)
         least = np.zeros(size)
         turns = TURNS * size * (math.sqrt(size * size + t) - size)  # see samplers/top_two.py
-        least[self.arms] = max(1.0, turns / len(self.arms))
+        least[self.arms] = max(self.first, turns / len(self.arms))
         return _shared(t, w * more, least)
 
     def margin(self, log: Array) -> Array:
@@ -203,6 +213,18 @@ class _RunWithoutLuck:
         if self._search is not None:
             found = self._search.margin(log, self._policy, self._union)
         return np.asarray(np.minimum((own - self._policy).min(axis=-1), np.maximum(crossed, found)))
+
+
+def _closest(information: Information, w: Array) -> Closest:
+    """Of each edge the closest alternative, where it has several."""
+    found = information.closest(w)
+    order = np.lexsort((found.value, information.edge))
+    rows = order[np.unique(information.edge[order], return_index=True)[1]]
+    return _picked(found, rows)
+
+
+def _picked(closest: Closest, rows: npt.NDArray[Any]) -> Closest:
+    return Closest(**{field.name: getattr(closest, field.name)[rows] for field in fields(closest)})
 
 
 class _Search:

@@ -218,6 +218,10 @@ class Family(ABC):
         """Whether the spread of rewards follows from what is known and the mean."""
         return True
 
+    def as_if_known(self) -> Family:
+        """The same, with a guess of sigma for the truth where it is unknown."""
+        return self
+
     def check_size(self, size: int) -> None:
         """Raise `ProblemError` unless parameters given by arm have one number for each."""
         self.sigmas(size)
@@ -380,7 +384,8 @@ class Gaussian(Family):
                 _by_arm(given, what, size)
 
     def as_if_known(self) -> Gaussian:
-        """The same with the guess for the truth."""
+        if self.knows_sigma:
+            return self
         if self.sigma_guess is None:
             raise ProblemError(
                 "sigma is unknown and no guess of it is given: a bound needs one, as it needs a "
