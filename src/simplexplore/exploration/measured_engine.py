@@ -99,7 +99,6 @@ class MeasuredEngine:
     has_moments = True
     excess_bound = None  # samples have no limits
     bets = None
-    squares = None
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -147,7 +146,7 @@ class MeasuredEngine:
         unit = float(self.plan.problem.rewards.to_unit(reward))
         episode.observe(self._setting, self._run, arm, unit)
         for i, (row, value) in enumerate(zip(self.plan.problem.measured, measured, strict=True)):
-            episode.observe_row(self._run, arm, i, row.sign * float(value))
+            episode.observe_row(self._setting, self._run, arm, i, row.sign * float(value))
 
     def play(self, arm: int, job: MeasuredJob) -> int | None:
         """Draw reward and measurements as `simulate` does, take them in, and `advance`."""
@@ -191,6 +190,11 @@ class MeasuredEngine:
         with np.errstate(all="ignore"):
             episode.choose(self._setting, self._run, self._work)
         return int(self._run.integers[ARM])
+
+    @property
+    def squares(self) -> Array | None:
+        """Squared deviations of rewards from their means, where sigma is unknown."""
+        return self._run.squares[0, :-1] if self._setting.unknown[0] else None
 
     @property
     def handed_out(self) -> Array:
@@ -296,7 +300,7 @@ class MeasuredEngine:
         """Go on with another delta: levels change, evidence and allocation do not."""
         self.plan = replace(self.plan, delta=delta)
         self._setting = make_setting(self.plan, self._faces)
-        self._blocks = None
+        self._work, self._blocks = make_work(self._setting), None
         self._run.integers[LOOK] = 0
 
     def evidence(self) -> tuple[Array, Array]:

@@ -62,7 +62,8 @@ def measured_status(engine: ExplorationEngine) -> tuple[MeasuredStatus, ...]:
         means = row.signed(run.measured[i])
         outcomes = Problem(problem.arms, rewards=row.noise)
         share = engine.plan.delta / len(problem.measured)
-        low, high = mean_intervals(outcomes, run.n, means, share)
+        squares = None if row.noise.knows_sigma else run.squares[1 + i, :-1]
+        low, high = mean_intervals(outcomes, run.n, means, share, squares=squares)
 
         def over_mix(numbers: Array, policy: Array | None = policy) -> float | None:
             if policy is None:

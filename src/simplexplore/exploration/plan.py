@@ -207,13 +207,6 @@ def _check_measured(problem: Problem, sampler: Sampler, threshold: Threshold) ->
             "measured limits need epsilon > 0: where one binds, no number of samples tells the "
             "best policy from others that earn a little less."
         )
-    unknown = [row.name for row in problem.measured if not row.noise.knows_sigma]
-    if unknown or not problem.rewards.knows_sigma:
-        raise SettingError(
-            f"exploring with measured limits needs to know sigma, of "
-            f"{listed(unknown or ['rewards'])}, too: give the largest one that is possible, "
-            "or low and high for outcomes that lie between them."
-        )
 
 
 def _tied(bound: Bound) -> str:

@@ -29,6 +29,7 @@ from .measured_records import (
     MeasuredWork,
 )
 from .measured_search import DISTANCE, ROWS_ALONE, search
+from .measured_student import learn
 from .records import GO_ON, STOPPED
 from .rng import beta, normal, uniform
 
@@ -56,6 +57,11 @@ def begin(setting: MeasuredSetting, run: MeasuredRun) -> None:
         run.closest[a] = -1.0  # there is none
         for i in range(setting.rows):
             run.measured[i, a] = 0.0
+            run.variance[1 + i, a] = setting.spread[i, a]
+        run.variance[0, a] = setting.variance[a]
+    for row in range(1 + setting.rows):
+        for a in range(setting.size + 1):
+            run.squares[row, a] = 0.0
     for i in range(INTEGERS):
         run.integers[i] = 0
 
@@ -65,13 +71,21 @@ def observe(setting: MeasuredSetting, run: MeasuredRun, arm: int, reward: float)
     """Take in a reward; its measurements follow, by `observe_row`."""
     run.integers[PULLS] += 1
     run.n[arm] += 1.0
-    run.mean[arm] += (reward - run.mean[arm]) / run.n[arm]
+    before = reward - run.mean[arm]
+    run.mean[arm] += before / run.n[arm]
+    if setting.unknown[0]:
+        learn(setting, run, 0, arm, before, reward - run.mean[arm])
 
 
 @kernel
-def observe_row(run: MeasuredRun, arm: int, row: int, value: float) -> None:
+def observe_row(
+    setting: MeasuredSetting, run: MeasuredRun, arm: int, row: int, value: float
+) -> None:
     """Take in a measurement of the last pull, as of a limit from above."""
-    run.measured[row, arm] += (value - run.measured[row, arm]) / run.n[arm]
+    before = value - run.measured[row, arm]
+    run.measured[row, arm] += before / run.n[arm]
+    if setting.unknown[1 + row]:
+        learn(setting, run, 1 + row, arm, before, value - run.measured[row, arm])
 
 
 @kernel
@@ -198,7 +212,7 @@ def play(setting: MeasuredSetting, run: MeasuredRun, job: MeasuredJob) -> None:
     for i in range(setting.rows):
         low, high = job.ends[1 + i, 0], job.ends[1 + i, 1]
         value = draw(run, low, high, job.measured[i, arm], job.spread[i, arm])
-        observe_row(run, arm, i, value)
+        observe_row(setting, run, arm, i, value)
 
 
 @kernel

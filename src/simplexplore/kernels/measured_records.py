@@ -40,8 +40,10 @@ class MeasuredSetting(NamedTuple):
     value_need: float
     log_inside: float  # price of an answer inside a face: log of how many supports share delta
     log_outside: float  # price of one on a smaller face
-    variance: Vector  # (K,) of rewards
-    spread: Matrix  # (rows, K) variances of measurements
+    variance: Vector  # (K,) of rewards; anything where it is unknown
+    spread: Matrix  # (rows, K) variances of measurements, likewise
+    unknown: Indices  # (1 + rows,) whether deviations are unknown, of rewards and of each row
+    reach: float  # evidence of one arm beyond which nothing more is looked for where they are
     limit: Vector  # (rows,)
     tolerance: Vector  # (rows,)
     costs: Vector  # (K,) of pulls
@@ -60,6 +62,8 @@ class MeasuredRun(NamedTuple):
     n: Vector  # (K,) pulls
     mean: Vector  # (K,) empirical means of rewards, in unit coordinates
     measured: Matrix  # (rows, K) and of measurements
+    variance: Matrix  # (1 + rows, K) of rewards and measurements, as known or as learned
+    squares: Matrix  # (1 + rows, K + 1) squared deviations from means, and of all; where unknown
     target: Vector  # (K,) sum of the allocations tracked
     w: Vector  # (K,) the allocation tracked now
     given_up: Vector  # (K,) pulls that were handed out and have expired
@@ -85,6 +89,16 @@ class MeasuredWork(NamedTuple):
     found: Vector  # (K,) its closest competitor
     shares: Vector  # (K,)
     n: Vector  # (K,) an allocation as if it were counts
+    student: Matrix  # of one arm (student.py)
+    reach: Matrix  # (2 K, corners) hulls of arms' mixtures: deviations
+    grown: Matrix  # (2 K, corners) and values (measured_student.py)
+    corners: Indices  # (2 K,) how many
+    built: Vector  # (2 K,) for how many samples; the rest follows from that
+    least_of: Vector  # (2 K,) the least of a mixture
+    ends: Vector  # (2 K,) and what it is beyond its hull
+    slot: IndexRows  # (1 + rows, K) hulls in use
+    deviation: Matrix  # (1 + rows, K) empirical ones
+    coefficient: Vector  # (K,) what a gap loses by deviation; negative without a part in it
 
 
 class MeasuredJob(NamedTuple):

@@ -15,6 +15,7 @@ import numpy as np
 
 from .kernel import inlined, kernel
 from .measured_records import MeasuredRun, MeasuredSetting, MeasuredWork
+from .measured_student import least_evidence, put_hulls
 from .records import Vector
 
 # Mixtures: shifts of 2, 2/3, 2/9, ... standard deviations, each sharp to this part of itself.
@@ -77,8 +78,9 @@ def distance(gap: float, spread: float) -> float:
 
 
 @kernel
-def set_prices(setting: MeasuredSetting, work: MeasuredWork, n: Vector) -> None:
-    """What each arm costs a mixture of each scale."""
+def set_prices(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, n: Vector) -> None:
+    """What each arm costs a mixture of each scale; and the hulls of those of all scales."""
+    put_hulls(setting, run, work, n)
     for j in range(SCALES):
         c = SCALE[j]
         for a in range(setting.size):
@@ -105,8 +107,10 @@ def set_pays(setting: MeasuredSetting, work: MeasuredWork, policy: Vector, cell:
 
 
 @kernel
-def mixed(work: MeasuredWork, row: int) -> float:
+def mixed(setting: MeasuredSetting, work: MeasuredWork, row: int) -> float:
     """Log of the mean of the mixtures of all scales at their least values."""
+    if setting.unknown[row]:
+        return work.least[row, 0]  # each arm has scales of its own
     most = -math.inf
     for j in range(SCALES):
         most = max(most, work.least[row, j] - work.pays[row, j])
@@ -165,12 +169,20 @@ def lowest(
             if d == 0.0:
                 continue
             gap += run.mean[a] * d - ROUNDING_OF_GAPS * abs(run.mean[a] * d)
-            one = setting.variance[a] * d * d / n[a]
+            one = run.variance[0, a] * d * d / n[a]
             spread += one
             sharp += one / n[a]
-            shift += math.sqrt(setting.variance[a]) * work.sign[a] * d / n[a]
+            shift += math.sqrt(run.variance[0, a]) * work.sign[a] * d / n[a]
         if mode == DISTANCE:
             work.least[0, 0] = min(work.least[0, 0], distance(gap, spread))
+        elif mode == EVIDENCE and setting.unknown[0]:
+            for a in range(setting.size):
+                work.coefficient[a] = -1.0
+                if setting.used[cell, a] > 0.0 or policy[a] > 0.0:
+                    d = abs(policy[a] - work.corner[p, a])
+                    work.coefficient[a] = d * work.deviation[0, a]
+            value = least_evidence(setting, work, n, 0, gap)
+            work.least[0, 0] = min(work.least[0, 0], value)
         elif mode == EVIDENCE:
             for j in range(SCALES):
                 value = term(gap, shift, spread, sharp, SCALE[j])
@@ -185,12 +197,19 @@ def lowest(
                 if x == 0.0:
                     continue
                 gap += run.measured[i, a] * x - ROUNDING_OF_GAPS * abs(run.measured[i, a] * x)
-                one = setting.spread[i, a] * x * x / n[a]
+                one = run.variance[1 + i, a] * x * x / n[a]
                 spread += one
                 sharp += one / n[a]
-                shift += math.sqrt(setting.spread[i, a]) * x / n[a]
+                shift += math.sqrt(run.variance[1 + i, a]) * x / n[a]
             if mode < EVIDENCE:
                 work.least[1 + i, 0] = min(work.least[1 + i, 0], distance(gap, spread))
+            elif setting.unknown[1 + i]:
+                for a in range(setting.size):
+                    work.coefficient[a] = -1.0
+                    if setting.used[cell, a] > 0.0:
+                        work.coefficient[a] = work.corner[p, a] * work.deviation[1 + i, a]
+                value = least_evidence(setting, work, n, 1 + i, gap)
+                work.least[1 + i, 0] = min(work.least[1 + i, 0], value)
             else:
                 for j in range(SCALES):
                     value = term(gap, shift, spread, sharp, SCALE[j])
@@ -202,10 +221,11 @@ def lowest(
         return total
     total = math.log(NO_REWARDS)
     if mode == EVIDENCE:
-        part = math.log(1.0 - NO_REWARDS) - setting.log_patterns[cell] + mixed(work, 0)
+        part = math.log(1.0 - NO_REWARDS) - setting.log_patterns[cell] + mixed(setting, work, 0)
         total = log_sum(total, part)
     for i in range(setting.rows):
-        total += log_sum(math.log(NO_ROW), math.log(1.0 - NO_ROW) + mixed(work, 1 + i))
+        part = math.log(1.0 - NO_ROW) + mixed(setting, work, 1 + i)
+        total += log_sum(math.log(NO_ROW), part)
     return total - ROUNDING * (1.0 + abs(total)) if total < math.inf else total
 
 
@@ -262,7 +282,7 @@ def search(
         if best < too_little:
             return best
     if mode >= EVIDENCE:
-        set_prices(setting, work, n)
+        set_prices(setting, run, work, n)
     for cell in range(setting.cells.shape[0]):
         if mode >= EVIDENCE:
             set_pays(setting, work, policy, cell)
