@@ -272,7 +272,7 @@ def refused(match, error=SettingError, problem=None, **settings):
 def test_what_is_not_possible_is_refused_in_words():
     refused("cge sampler knows nothing of measured limits; there are `top-two`", sampler="cge")
     refused("'gk16' knows nothing of measured limits", threshold="gk16")
-    refused("'anytime' does not go with measured limits", scenario="anytime")
+    refused("nothing says how much toxicity that is", scenario="anytime")
     refused("need epsilon > 0", problem=trial(epsilon=0.0))
     refused("tracking cannot be chosen", tracking="direct")
     refused("more than 200 vertices", TooLargeError, problem=trial_of(30, "each <= 0.04"))

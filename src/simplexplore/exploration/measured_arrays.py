@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from simplexplore.kernels.measured_student import CORNERS
 from simplexplore.kernels.student import ROWS
 from simplexplore.problem.measured import spreads
 
+from .measured_safety import Safety, safety
 from .plan import Plan
 
 Array = npt.NDArray[np.float64]
@@ -91,8 +93,28 @@ def make_setting(plan: Plan, faces: Simplices) -> MeasuredSetting:
         cells=np.ascontiguousarray(faces.cells),
         used=np.ascontiguousarray(faces.used, dtype=float),
         log_patterns=log_patterns,
+        **_guard(plan),
         advance=advance,
     )
+
+
+def _guard(plan: Plan) -> dict[str, Any]:
+    """What keeps samples within limits, where they are to keep them."""
+    problem = plan.problem
+    shape = (len(problem.measured), problem.size)
+    if plan.scenario == "end-of-time":
+        known = Safety(np.zeros(shape), np.zeros((0, problem.size)), np.zeros(problem.size) > 0)
+    else:
+        known = safety(problem)
+    bound = np.array([row.bound for row in problem.measured])
+    return {
+        "is_guarded": int(plan.scenario != "end-of-time"),
+        "guard_level": math.log(shape[0] * shape[1]) - math.log(plan.delta),
+        "upper": known.upper,
+        "worst": np.maximum(known.upper.max(axis=1) - bound, 1e-300),
+        "moves": np.ascontiguousarray(known.moves),
+        "alone": known.alone.astype(np.int64),
+    }
 
 
 def make_run(setting: MeasuredSetting) -> MeasuredRun:
@@ -104,6 +126,8 @@ def make_run(setting: MeasuredSetting) -> MeasuredRun:
         measured=np.zeros((setting.rows, size)),
         variance=np.vstack([setting.variance, setting.spread]),
         squares=np.zeros((1 + setting.rows, size + 1)),
+        upper=setting.upper.copy(),
+        counted=np.zeros(size),
         target=np.zeros(size),
         w=np.zeros(size),
         given_up=np.zeros(size),

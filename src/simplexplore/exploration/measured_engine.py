@@ -54,8 +54,8 @@ Indices = npt.NDArray[np.int64]
 
 # How a simulated run ended, as a sum: right; an answer that exceeds a limit by more than its
 # tolerance; one that earns too little; nothing found; and whether it said that no policy is
-# feasible, rightly or not.
-RIGHT, VIOLATES, SUBOPTIMAL, UNFINISHED, SAID_INFEASIBLE, WRONGLY = 0, 1, 2, 4, 8, 16
+# feasible, rightly or not; and whether samples that should keep the limits ever did not.
+RIGHT, VIOLATES, SUBOPTIMAL, UNFINISHED, SAID_INFEASIBLE, WRONGLY, EXCEEDED = 0, 1, 2, 4, 8, 16, 32
 
 # Evidence that is as good as infinite.
 _MOST = 700.0
@@ -97,7 +97,6 @@ class MeasuredEngine:
 
     is_ours = True
     has_moments = True
-    excess_bound = None  # samples have no limits
     bets = None
 
     def __init__(self, plan: Plan) -> None:
@@ -190,6 +189,11 @@ class MeasuredEngine:
         with np.errstate(all="ignore"):
             episode.choose(self._setting, self._run, self._work)
         return int(self._run.integers[ARM])
+
+    @property
+    def excess_bound(self) -> float | None:
+        """Pulls by which samples may exceed known constraints; None if they need not keep them."""
+        return 0.0 if self._setting.is_guarded else None
 
     @property
     def squares(self) -> Array | None:
@@ -341,6 +345,18 @@ class MeasuredEngine:
         found, needed = self.evidence()
         return float((found - needed).min())
 
+    def worst_use(self, row: int) -> float | None:
+        """The most that all pulls handed out can use of a limit on average, if they must keep it.
+
+        As the user measures it: with a limit from below it is the least.
+        """
+        pulls = self.handed_out
+        if not (self._setting.is_guarded and pulls.any()):
+            return None
+        used = pulls > 0
+        mean = float(pulls[used] @ self._run.upper[row, used] / pulls.sum())
+        return self.plan.problem.measured[row].sign * mean
+
     def regret(self) -> Regret:
         """How much more another policy can earn: nothing is said here beside epsilon."""
         return Regret(math.inf)
@@ -416,6 +432,7 @@ class MeasuredEngine:
             seeds=np.ascontiguousarray(seeds),
             pulls=np.zeros(count, dtype=np.int64),
             aims=np.zeros(count, dtype=np.int64),
+            exceeded=np.zeros(count, dtype=np.int64),
             answers=np.zeros((count, problem.size)),
             counts=np.zeros((count, problem.size)),
         )
@@ -447,10 +464,11 @@ class MeasuredEngine:
             + SUBOPTIMAL * (answered & worse)
             + UNFINISHED * ~(answered | refused)
             + SAID_INFEASIBLE * refused
-            + WRONGLY * (refused & is_feasible),
+            + WRONGLY * (refused & is_feasible)
+            + EXCEEDED * job.exceeded,
             dtype=np.int64,
         )
 
     def right_answers(self, means: Array) -> set[int]:
         """Ends of runs that are right."""
-        return {RIGHT, SAID_INFEASIBLE}
+        return {RIGHT, SAID_INFEASIBLE, RIGHT + EXCEEDED, SAID_INFEASIBLE + EXCEEDED}

@@ -9,6 +9,7 @@ import math
 
 from .kernel import kernel
 from .measured_answer import aim, is_certain, share
+from .measured_guard import guarded, learn_upper
 from .measured_records import (
     AIM,
     ANSWER,
@@ -58,6 +59,8 @@ def begin(setting: MeasuredSetting, run: MeasuredRun) -> None:
         for i in range(setting.rows):
             run.measured[i, a] = 0.0
             run.variance[1 + i, a] = setting.spread[i, a]
+            run.upper[i, a] = setting.upper[i, a]
+        run.counted[a] = 0.0
         run.variance[0, a] = setting.variance[a]
     for row in range(1 + setting.rows):
         for a in range(setting.size + 1):
@@ -152,8 +155,8 @@ def follow(setting: MeasuredSetting, run: MeasuredRun, forced: float) -> int:
 
 
 @kernel
-def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
-    """The next arm, into run.integers[ARM]."""
+def propose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
+    """What the sampler would pull next, into run.integers[ARM]."""
     count = setting.first_arms.size
     pulls = run.integers[PULLS]
     if not run.integers[WARM]:
@@ -184,8 +187,18 @@ def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> No
 
 
 @kernel
+def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
+    """The next arm, into run.integers[ARM]."""
+    propose(setting, run, work)
+    if setting.is_guarded:
+        run.integers[ARM] = guarded(setting, run, run.integers[ARM])
+
+
+@kernel
 def advance(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, choosing: bool) -> int:
     """After a reward: look at the answer, then choose the next arm if asked to."""
+    if setting.is_guarded:
+        learn_upper(setting, run, work)
     status = judge(setting, run, work)
     if choosing and status == GO_ON:
         choose(setting, run, work)
@@ -216,6 +229,22 @@ def play(setting: MeasuredSetting, run: MeasuredRun, job: MeasuredJob) -> None:
 
 
 @kernel
+def exceeds(setting: MeasuredSetting, run: MeasuredRun, job: MeasuredJob) -> bool:
+    """Whether the true mean over all pulls exceeds a limit that they should keep."""
+    if not setting.is_guarded:
+        return False
+    for i in range(setting.rows):
+        over = 0.0
+        size = 0.0
+        for a in range(setting.size):
+            over += run.n[a] * (job.measured[i, a] - setting.limit[i])
+            size += run.n[a] * abs(job.measured[i, a])
+        if over > 1e-12 * size:
+            return True
+    return False
+
+
+@kernel
 def simulate_measured(
     setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, job: MeasuredJob
 ) -> int:
@@ -225,12 +254,14 @@ def simulate_measured(
         for k in range(4):
             run.rewards[k] = job.seeds[number, 0, k]
             run.choices[k] = job.seeds[number, 1, k]
-        run.integers[ARM] = setting.first_arms[0]
+        choose(setting, run, work)
         while True:
             if run.integers[PULLS] >= job.cap:
                 run.integers[CAPPED] = 1
                 break
             play(setting, run, job)
+            if exceeds(setting, run, job):
+                job.exceeded[number] = 1
             if setting.advance(setting, run, work, True) == STOPPED:
                 break
         pulls = run.integers[PULLS]

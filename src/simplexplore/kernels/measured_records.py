@@ -53,6 +53,12 @@ class MeasuredSetting(NamedTuple):
     cells: IndexRows  # (C, corners) vertices
     used: Matrix  # (C, K) 1 where the cell's face uses an arm
     log_patterns: Vector  # (C,) log of the number of signed supports of answer - competitor
+    is_guarded: int  # whether samples keep the limits (measured_guard.py), which needs these:
+    guard_level: float  # evidence by which an upper end is
+    upper: Matrix  # (rows, K) upper ends that are known beforehand
+    worst: Vector  # (rows,) by how much one pull can exceed a limit
+    moves: Matrix  # (known rows, K) by how much a pull exceeds a known constraint
+    alone: Indices  # (K,) whether an arm alone keeps the known constraints
     advance: AdvanceMeasured  # measured_episode.advance, compiled apart: live studies use it alone
 
 
@@ -64,6 +70,8 @@ class MeasuredRun(NamedTuple):
     measured: Matrix  # (rows, K) and of measurements
     variance: Matrix  # (1 + rows, K) of rewards and measurements, as known or as learned
     squares: Matrix  # (1 + rows, K + 1) squared deviations from means, and of all; where unknown
+    upper: Matrix  # (rows, K) upper ends of means of measurements
+    counted: Vector  # (K,) pulls that these know of
     target: Vector  # (K,) sum of the allocations tracked
     w: Vector  # (K,) the allocation tracked now
     given_up: Vector  # (K,) pulls that were handed out and have expired
@@ -113,5 +121,6 @@ class MeasuredJob(NamedTuple):
     seeds: Streams  # (runs, 2, 4)
     pulls: Indices  # (runs,) negative if capped
     aims: Indices  # (runs,) what each ended with
+    exceeded: Indices  # (runs,) whether samples ever exceeded a measured limit in expectation
     answers: Matrix  # (runs, K)
     counts: Matrix  # (runs, K)
