@@ -70,7 +70,7 @@ def keeps(setting: MeasuredSetting, work: MeasuredWork, cell: int, but: int) -> 
             continue
         total = 0.0
         for k in range(setting.corners):
-            total += work.stack[0, k] * work.values[1 + i, setting.cells[cell, k]]
+            total += float(work.stack[0, k]) * float(work.values[1 + i, setting.cells[cell, k]])
         if not total <= work.bounds[0, i]:
             return False
     return True
@@ -83,7 +83,7 @@ def offer(
     """Take the point in row 0 of the stack if it earns more; returns what is earned."""
     earned = 0.0
     for k in range(setting.corners):
-        earned += work.stack[0, k] * work.values[0, setting.cells[cell, k]]
+        earned += float(work.stack[0, k]) * float(work.values[0, setting.cells[cell, k]])
     if not earned > best:
         return best
     for a in range(setting.size):
