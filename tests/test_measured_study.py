@@ -128,7 +128,7 @@ def test_a_changed_measurement_is_found(sqlite_url):
     [
         ({}, {"sampler": "cge"}, "cge sampler knows nothing of measured limits"),
         ({}, {"threshold": "kk21"}, "'kk21' knows nothing of measured limits"),
-        ({}, {"scenario": "anytime"}, "'anytime' does not go with measured limits"),
+        ({}, {"scenario": "anytime"}, "nothing says how much toxicity that is"),
         ({}, {"tracking": "averaged"}, "tracking cannot be chosen"),
         ({"epsilon": 0.0}, {}, "measured limits need epsilon > 0"),
     ],

@@ -546,6 +546,10 @@ class Engine:
             for name, array in self._kept().items():
                 array[...] = before[name]
 
+    def worst_use(self, row: int) -> float | None:
+        """Nothing is measured."""
+        return None
+
     def surplus(self) -> float:
         """log(delta / p): p is the least delta with which the evidence of now would be enough.
 

@@ -54,8 +54,8 @@ Indices = npt.NDArray[np.int64]
 
 # How a simulated run ended, as a sum: right; an answer that exceeds a limit by more than its
 # tolerance; one that earns too little; nothing found; and whether it said that no policy is
-# feasible, rightly or not.
-RIGHT, VIOLATES, SUBOPTIMAL, UNFINISHED, SAID_INFEASIBLE, WRONGLY = 0, 1, 2, 4, 8, 16
+# feasible, rightly or not; and whether samples that should keep the limits ever did not.
+RIGHT, VIOLATES, SUBOPTIMAL, UNFINISHED, SAID_INFEASIBLE, WRONGLY, EXCEEDED = 0, 1, 2, 4, 8, 16, 32
 
 # Evidence that is as good as infinite.
 _MOST = 700.0
@@ -97,9 +97,7 @@ class MeasuredEngine:
 
     is_ours = True
     has_moments = True
-    excess_bound = None  # samples have no limits
     bets = None
-    squares = None
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -147,7 +145,7 @@ class MeasuredEngine:
         unit = float(self.plan.problem.rewards.to_unit(reward))
         episode.observe(self._setting, self._run, arm, unit)
         for i, (row, value) in enumerate(zip(self.plan.problem.measured, measured, strict=True)):
-            episode.observe_row(self._run, arm, i, row.sign * float(value))
+            episode.observe_row(self._setting, self._run, arm, i, row.sign * float(value))
 
     def play(self, arm: int, job: MeasuredJob) -> int | None:
         """Draw reward and measurements as `simulate` does, take them in, and `advance`."""
@@ -191,6 +189,16 @@ class MeasuredEngine:
         with np.errstate(all="ignore"):
             episode.choose(self._setting, self._run, self._work)
         return int(self._run.integers[ARM])
+
+    @property
+    def excess_bound(self) -> float | None:
+        """Pulls by which samples may exceed known constraints; None if they need not keep them."""
+        return 0.0 if self._setting.is_guarded else None
+
+    @property
+    def squares(self) -> Array | None:
+        """Squared deviations of rewards from their means, where sigma is unknown."""
+        return self._run.squares[0, :-1] if self._setting.unknown[0] else None
 
     @property
     def handed_out(self) -> Array:
@@ -296,7 +304,7 @@ class MeasuredEngine:
         """Go on with another delta: levels change, evidence and allocation do not."""
         self.plan = replace(self.plan, delta=delta)
         self._setting = make_setting(self.plan, self._faces)
-        self._blocks = None
+        self._work, self._blocks = make_work(self._setting), None
         self._run.integers[LOOK] = 0
 
     def evidence(self) -> tuple[Array, Array]:
@@ -336,6 +344,18 @@ class MeasuredEngine:
         """log(delta / p): p is the least delta with which the evidence of now would be enough."""
         found, needed = self.evidence()
         return float((found - needed).min())
+
+    def worst_use(self, row: int) -> float | None:
+        """The most that all pulls handed out can use of a limit on average, if they must keep it.
+
+        As the user measures it: with a limit from below it is the least.
+        """
+        pulls = self.handed_out
+        if not (self._setting.is_guarded and pulls.any()):
+            return None
+        used = pulls > 0
+        mean = float(pulls[used] @ self._run.upper[row, used] / pulls.sum())
+        return self.plan.problem.measured[row].sign * mean
 
     def regret(self) -> Regret:
         """How much more another policy can earn: nothing is said here beside epsilon."""
@@ -412,6 +432,7 @@ class MeasuredEngine:
             seeds=np.ascontiguousarray(seeds),
             pulls=np.zeros(count, dtype=np.int64),
             aims=np.zeros(count, dtype=np.int64),
+            exceeded=np.zeros(count, dtype=np.int64),
             answers=np.zeros((count, problem.size)),
             counts=np.zeros((count, problem.size)),
         )
@@ -443,10 +464,11 @@ class MeasuredEngine:
             + SUBOPTIMAL * (answered & worse)
             + UNFINISHED * ~(answered | refused)
             + SAID_INFEASIBLE * refused
-            + WRONGLY * (refused & is_feasible),
+            + WRONGLY * (refused & is_feasible)
+            + EXCEEDED * job.exceeded,
             dtype=np.int64,
         )
 
     def right_answers(self, means: Array) -> set[int]:
         """Ends of runs that are right."""
-        return {RIGHT, SAID_INFEASIBLE}
+        return {RIGHT, SAID_INFEASIBLE, RIGHT + EXCEEDED, SAID_INFEASIBLE + EXCEEDED}

@@ -38,6 +38,9 @@ class MeasuredStatus:
         That the recommended policy misses the limit by more than its tolerance: for every alpha,
         the probability that one which does is ever recommended with a p-value of at most alpha is
         at most alpha.
+    worst : float or None
+        With probability 1 - delta the true mean over all pulls handed out was never worse, in the
+        scenario "anytime".
     """
 
     name: str
@@ -50,6 +53,7 @@ class MeasuredStatus:
     value_low: float | None
     value_high: float | None
     p_value: float | None
+    worst: float | None
 
 
 def measured_status(engine: ExplorationEngine) -> tuple[MeasuredStatus, ...]:
@@ -62,7 +66,10 @@ def measured_status(engine: ExplorationEngine) -> tuple[MeasuredStatus, ...]:
         means = row.signed(run.measured[i])
         outcomes = Problem(problem.arms, rewards=row.noise)
         share = engine.plan.delta / len(problem.measured)
-        low, high = mean_intervals(outcomes, run.n, means, share)
+        squares = None if row.noise.knows_sigma else run.squares[1 + i, :-1]
+        low, high = np.clip(
+            mean_intervals(outcomes, run.n, means, share, squares=squares), *row.range_of_means
+        )
 
         def over_mix(numbers: Array, policy: Array | None = policy) -> float | None:
             if policy is None:
@@ -82,6 +89,7 @@ def measured_status(engine: ExplorationEngine) -> tuple[MeasuredStatus, ...]:
                 value_low=over_mix(low),
                 value_high=over_mix(high),
                 p_value=p,
+                worst=engine.worst_use(i),
             )
         )
     return tuple(found)

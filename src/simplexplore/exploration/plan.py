@@ -11,11 +11,12 @@ import numpy.typing as npt
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import InfeasibleError, SettingError
-from simplexplore.problem.problem import Problem, check_problem
+from simplexplore.problem.problem import EXPLORATION, Problem, check_problem
 from simplexplore.problem.spelling import listed
 from simplexplore.problem.stop_when import StopWhen
 from simplexplore.samplers import TRACKINGS, Sampler, find_sampler
 
+from .measured_safety import safety
 from .stopping import Threshold, find_threshold
 
 
@@ -196,23 +197,18 @@ def _check_measured(problem: Problem, sampler: Sampler, threshold: Threshold) ->
         raise SettingError(
             f"the threshold {threshold.name!r} knows nothing of measured limits; 'tilt' does."
         )
-    if problem.scenario != "end-of-time":
+    if problem.scenario == EXPLORATION:
         raise SettingError(
-            f"the scenario {problem.scenario!r} does not go with measured limits: nobody can keep "
-            "samples within limits that are still to be learned. In the scenario 'end-of-time' "
-            "the answer keeps them."
+            "limits on exploration do not go with measured limits. In the scenario 'anytime' "
+            "samples keep measured limits as far as these are known, in 'end-of-time' the answer "
+            "does."
         )
+    if problem.scenario == "anytime":
+        safety(problem)
     if not problem.epsilon:
         raise SettingError(
             "measured limits need epsilon > 0: where one binds, no number of samples tells the "
             "best policy from others that earn a little less."
-        )
-    unknown = [row.name for row in problem.measured if not row.noise.knows_sigma]
-    if unknown or not problem.rewards.knows_sigma:
-        raise SettingError(
-            f"exploring with measured limits needs to know sigma, of "
-            f"{listed(unknown or ['rewards'])}, too: give the largest one that is possible, "
-            "or low and high for outcomes that lie between them."
         )
 
 

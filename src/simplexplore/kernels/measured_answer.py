@@ -36,6 +36,7 @@ from .measured_search import (
     set_prices,
     term,
 )
+from .measured_student import least_evidence
 from .records import Vector
 
 # Parts of the way from the loosest limits to those that cost about epsilon.
@@ -69,7 +70,7 @@ def keeps(setting: MeasuredSetting, work: MeasuredWork, cell: int, but: int) -> 
             continue
         total = 0.0
         for k in range(setting.corners):
-            total += work.stack[0, k] * work.values[1 + i, setting.cells[cell, k]]
+            total += float(work.stack[0, k]) * float(work.values[1 + i, setting.cells[cell, k]])
         if not total <= work.bounds[0, i]:
             return False
     return True
@@ -82,7 +83,7 @@ def offer(
     """Take the point in row 0 of the stack if it earns more; returns what is earned."""
     earned = 0.0
     for k in range(setting.corners):
-        earned += work.stack[0, k] * work.values[0, setting.cells[cell, k]]
+        earned += float(work.stack[0, k]) * float(work.values[0, setting.cells[cell, k]])
     if not earned > best:
         return best
     for a in range(setting.size):
@@ -202,7 +203,7 @@ def row_distance(
     spread = 0.0
     for a in range(setting.size):
         if policy[a] > 0.0:
-            spread += setting.spread[i, a] * policy[a] * policy[a] / n[a]
+            spread += run.variance[1 + i, a] * policy[a] * policy[a] / n[a]
     return distance(row_gap(setting, run, policy, i), spread)
 
 
@@ -212,23 +213,28 @@ def row_evidence(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork,
     shift = 0.0
     spread = 0.0
     sharp = 0.0
-    set_prices(setting, work, run.n)
+    set_prices(setting, run, work, run.n)
     for j in range(SCALES):
-        work.pays[0, j] = 0.0
+        work.pays[1 + i, j] = 0.0
     for a in range(setting.size):
         x = run.answer[a]
         if x > 0.0:
-            one = setting.spread[i, a] * x * x / run.n[a]
+            one = run.variance[1 + i, a] * x * x / run.n[a]
             spread += one
             sharp += one / run.n[a]
-            shift += math.sqrt(setting.spread[i, a]) * x / run.n[a]
+            shift += math.sqrt(run.variance[1 + i, a]) * x / run.n[a]
             for j in range(SCALES):
-                work.pays[0, j] += work.price[a, j]
+                work.pays[1 + i, j] += work.price[a, j]
     gap = row_gap(setting, run, run.answer, i)
-    for j in range(SCALES):
-        work.least[0, j] = term(gap, shift, spread, sharp, SCALE[j])
     price = setting.log_inside if run.integers[INSIDE] else setting.log_outside
-    return mixed(work, 0) - price
+    if setting.unknown[1 + i]:
+        for a in range(setting.size):
+            x = run.answer[a]
+            work.coefficient[a] = x * work.deviation[1 + i, a] if x > 0.0 else -1.0
+        return least_evidence(setting, work, run.n, 1 + i, gap) - price
+    for j in range(SCALES):
+        work.least[1 + i, j] = term(gap, shift, spread, sharp, SCALE[j])
+    return mixed(setting, work, 1 + i) - price
 
 
 @kernel
@@ -303,9 +309,27 @@ def aim(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
 
 
 @kernel
+def could_be_certain(setting: MeasuredSetting, run: MeasuredRun) -> bool:
+    """Whether distances are at least the levels, without which hulls need not be made."""
+    some = False
+    for row in range(1 + setting.rows):
+        some = some or setting.unknown[row] != 0
+    if not some:
+        return True
+    if run.integers[AIM] == ANSWER:
+        for i in range(setting.rows):
+            if row_distance(setting, run, run.n, run.answer, i) < setting.row_level:
+                return False
+    total = 0.0
+    for row in range(-1, setting.rows):
+        total += measure(setting, run, run.n, row)[0]
+    return total >= setting.value_level
+
+
+@kernel
 def is_certain(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> bool:
     """Whether the evidence is enough for what the run works for."""
-    if run.integers[AIM] == NOTHING:
+    if run.integers[AIM] == NOTHING or not could_be_certain(setting, run):
         return False
     mode = EVIDENCE_OF_ROWS
     if run.integers[AIM] == ANSWER:
@@ -327,10 +351,10 @@ def stream(
     Row -1 is rewards, which say nothing where no policy is feasible.
     """
     if row >= 0:
-        return run.closest[a], setting.spread[row, a], run.measured[row, a]
+        return run.closest[a], run.variance[1 + row, a], run.measured[row, a]
     if run.integers[AIM] == INFEASIBLE:
-        return 0.0, setting.variance[a], run.mean[a]
-    return run.answer[a] - run.closest[a], setting.variance[a], run.mean[a]
+        return 0.0, run.variance[0, a], run.mean[a]
+    return run.answer[a] - run.closest[a], run.variance[0, a], run.mean[a]
 
 
 @kernel
@@ -372,7 +396,7 @@ def share(setting: MeasuredSetting, run: MeasuredRun, n: Vector, w: Vector) -> N
     elif weakest >= 0:
         for a in range(setting.size):
             x = run.answer[a]
-            w[a] = setting.spread[weakest, a] * x * x / n[a] if x > 0.0 else 0.0
+            w[a] = run.variance[1 + weakest, a] * x * x / n[a] if x > 0.0 else 0.0
     whole = 0.0
     for a in range(setting.size):
         w[a] /= setting.costs[a]

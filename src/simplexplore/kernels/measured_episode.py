@@ -9,6 +9,7 @@ import math
 
 from .kernel import kernel
 from .measured_answer import aim, is_certain, share
+from .measured_guard import guarded, learn_upper
 from .measured_records import (
     AIM,
     ANSWER,
@@ -29,6 +30,7 @@ from .measured_records import (
     MeasuredWork,
 )
 from .measured_search import DISTANCE, ROWS_ALONE, search
+from .measured_student import learn
 from .records import GO_ON, STOPPED
 from .rng import beta, normal, uniform
 
@@ -56,6 +58,13 @@ def begin(setting: MeasuredSetting, run: MeasuredRun) -> None:
         run.closest[a] = -1.0  # there is none
         for i in range(setting.rows):
             run.measured[i, a] = 0.0
+            run.variance[1 + i, a] = setting.spread[i, a]
+            run.upper[i, a] = setting.upper[i, a]
+        run.counted[a] = 0.0
+        run.variance[0, a] = setting.variance[a]
+    for row in range(1 + setting.rows):
+        for a in range(setting.size + 1):
+            run.squares[row, a] = 0.0
     for i in range(INTEGERS):
         run.integers[i] = 0
 
@@ -65,13 +74,21 @@ def observe(setting: MeasuredSetting, run: MeasuredRun, arm: int, reward: float)
     """Take in a reward; its measurements follow, by `observe_row`."""
     run.integers[PULLS] += 1
     run.n[arm] += 1.0
-    run.mean[arm] += (reward - run.mean[arm]) / run.n[arm]
+    before = reward - run.mean[arm]
+    run.mean[arm] += before / run.n[arm]
+    if setting.unknown[0]:
+        learn(setting, run, 0, arm, before, reward - run.mean[arm])
 
 
 @kernel
-def observe_row(run: MeasuredRun, arm: int, row: int, value: float) -> None:
+def observe_row(
+    setting: MeasuredSetting, run: MeasuredRun, arm: int, row: int, value: float
+) -> None:
     """Take in a measurement of the last pull, as of a limit from above."""
-    run.measured[row, arm] += (value - run.measured[row, arm]) / run.n[arm]
+    before = value - run.measured[row, arm]
+    run.measured[row, arm] += before / run.n[arm]
+    if setting.unknown[1 + row]:
+        learn(setting, run, 1 + row, arm, before, value - run.measured[row, arm])
 
 
 @kernel
@@ -138,8 +155,8 @@ def follow(setting: MeasuredSetting, run: MeasuredRun, forced: float) -> int:
 
 
 @kernel
-def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
-    """The next arm, into run.integers[ARM]."""
+def propose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
+    """What the sampler would pull next, into run.integers[ARM]."""
     count = setting.first_arms.size
     pulls = run.integers[PULLS]
     if not run.integers[WARM]:
@@ -170,8 +187,18 @@ def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> No
 
 
 @kernel
+def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
+    """The next arm, into run.integers[ARM]."""
+    propose(setting, run, work)
+    if setting.is_guarded:
+        run.integers[ARM] = guarded(setting, run, run.integers[ARM])
+
+
+@kernel
 def advance(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, choosing: bool) -> int:
     """After a reward: look at the answer, then choose the next arm if asked to."""
+    if setting.is_guarded:
+        learn_upper(setting, run, work)
     status = judge(setting, run, work)
     if choosing and status == GO_ON:
         choose(setting, run, work)
@@ -198,7 +225,23 @@ def play(setting: MeasuredSetting, run: MeasuredRun, job: MeasuredJob) -> None:
     for i in range(setting.rows):
         low, high = job.ends[1 + i, 0], job.ends[1 + i, 1]
         value = draw(run, low, high, job.measured[i, arm], job.spread[i, arm])
-        observe_row(run, arm, i, value)
+        observe_row(setting, run, arm, i, value)
+
+
+@kernel
+def exceeds(setting: MeasuredSetting, run: MeasuredRun, job: MeasuredJob) -> bool:
+    """Whether the true mean over all pulls exceeds a limit that they should keep."""
+    if not setting.is_guarded:
+        return False
+    for i in range(setting.rows):
+        over = 0.0
+        size = 0.0
+        for a in range(setting.size):
+            over += run.n[a] * (job.measured[i, a] - setting.limit[i])
+            size += run.n[a] * abs(job.measured[i, a])
+        if over > 1e-12 * size:
+            return True
+    return False
 
 
 @kernel
@@ -211,12 +254,14 @@ def simulate_measured(
         for k in range(4):
             run.rewards[k] = job.seeds[number, 0, k]
             run.choices[k] = job.seeds[number, 1, k]
-        run.integers[ARM] = setting.first_arms[0]
+        choose(setting, run, work)
         while True:
             if run.integers[PULLS] >= job.cap:
                 run.integers[CAPPED] = 1
                 break
             play(setting, run, job)
+            if exceeds(setting, run, job):
+                job.exceeded[number] = 1
             if setting.advance(setting, run, work, True) == STOPPED:
                 break
         pulls = run.integers[PULLS]

@@ -40,8 +40,10 @@ class MeasuredSetting(NamedTuple):
     value_need: float
     log_inside: float  # price of an answer inside a face: log of how many supports share delta
     log_outside: float  # price of one on a smaller face
-    variance: Vector  # (K,) of rewards
-    spread: Matrix  # (rows, K) variances of measurements
+    variance: Vector  # (K,) of rewards; anything where it is unknown
+    spread: Matrix  # (rows, K) variances of measurements, likewise
+    unknown: Indices  # (1 + rows,) whether deviations are unknown, of rewards and of each row
+    reach: float  # evidence of one arm beyond which nothing more is looked for where they are
     limit: Vector  # (rows,)
     tolerance: Vector  # (rows,)
     costs: Vector  # (K,) of pulls
@@ -51,6 +53,12 @@ class MeasuredSetting(NamedTuple):
     cells: IndexRows  # (C, corners) vertices
     used: Matrix  # (C, K) 1 where the cell's face uses an arm
     log_patterns: Vector  # (C,) log of the number of signed supports of answer - competitor
+    is_guarded: int  # whether samples keep the limits (measured_guard.py), which needs these:
+    guard_level: float  # evidence by which an upper end is
+    upper: Matrix  # (rows, K) upper ends that are known beforehand
+    worst: Vector  # (rows,) by how much one pull can exceed a limit
+    moves: Matrix  # (known rows, K) by how much a pull exceeds a known constraint
+    alone: Indices  # (K,) whether an arm alone keeps the known constraints
     advance: AdvanceMeasured  # measured_episode.advance, compiled apart: live studies use it alone
 
 
@@ -60,6 +68,10 @@ class MeasuredRun(NamedTuple):
     n: Vector  # (K,) pulls
     mean: Vector  # (K,) empirical means of rewards, in unit coordinates
     measured: Matrix  # (rows, K) and of measurements
+    variance: Matrix  # (1 + rows, K) of rewards and measurements, as known or as learned
+    squares: Matrix  # (1 + rows, K + 1) squared deviations from means, and of all; where unknown
+    upper: Matrix  # (rows, K) upper ends of means of measurements
+    counted: Vector  # (K,) pulls that these know of
     target: Vector  # (K,) sum of the allocations tracked
     w: Vector  # (K,) the allocation tracked now
     given_up: Vector  # (K,) pulls that were handed out and have expired
@@ -85,6 +97,16 @@ class MeasuredWork(NamedTuple):
     found: Vector  # (K,) its closest competitor
     shares: Vector  # (K,)
     n: Vector  # (K,) an allocation as if it were counts
+    student: Matrix  # of one arm (student.py)
+    reach: Matrix  # (2 K, corners) hulls of arms' mixtures: deviations
+    grown: Matrix  # (2 K, corners) and values (measured_student.py)
+    corners: Indices  # (2 K,) how many
+    built: Vector  # (2 K,) for how many samples; the rest follows from that
+    least_of: Vector  # (2 K,) the least of a mixture
+    ends: Vector  # (2 K,) and what it is beyond its hull
+    slot: IndexRows  # (1 + rows, K) hulls in use
+    deviation: Matrix  # (1 + rows, K) empirical ones
+    coefficient: Vector  # (K,) what a gap loses by deviation; negative without a part in it
 
 
 class MeasuredJob(NamedTuple):
@@ -99,5 +121,6 @@ class MeasuredJob(NamedTuple):
     seeds: Streams  # (runs, 2, 4)
     pulls: Indices  # (runs,) negative if capped
     aims: Indices  # (runs,) what each ended with
+    exceeded: Indices  # (runs,) whether samples ever exceeded a measured limit in expectation
     answers: Matrix  # (runs, K)
     counts: Matrix  # (runs, K)

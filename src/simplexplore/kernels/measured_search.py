@@ -15,6 +15,7 @@ import numpy as np
 
 from .kernel import inlined, kernel
 from .measured_records import MeasuredRun, MeasuredSetting, MeasuredWork
+from .measured_student import least_evidence, put_hulls
 from .records import Vector
 
 # Mixtures: shifts of 2, 2/3, 2/9, ... standard deviations, each sharp to this part of itself.
@@ -77,8 +78,9 @@ def distance(gap: float, spread: float) -> float:
 
 
 @kernel
-def set_prices(setting: MeasuredSetting, work: MeasuredWork, n: Vector) -> None:
-    """What each arm costs a mixture of each scale."""
+def set_prices(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, n: Vector) -> None:
+    """What each arm costs a mixture of each scale; and the hulls of those of all scales."""
+    put_hulls(setting, run, work, n)
     for j in range(SCALES):
         c = SCALE[j]
         for a in range(setting.size):
@@ -105,8 +107,10 @@ def set_pays(setting: MeasuredSetting, work: MeasuredWork, policy: Vector, cell:
 
 
 @kernel
-def mixed(work: MeasuredWork, row: int) -> float:
+def mixed(setting: MeasuredSetting, work: MeasuredWork, row: int) -> float:
     """Log of the mean of the mixtures of all scales at their least values."""
+    if setting.unknown[row]:
+        return work.least[row, 0]  # each arm has scales of its own
     most = -math.inf
     for j in range(SCALES):
         most = max(most, work.least[row, j] - work.pays[row, j])
@@ -130,14 +134,56 @@ def place(
     """Corners of a simplex as policies, and on which side of the answer it lies, by arm."""
     for a in range(setting.size):
         total = 0.0
+        share = float(policy[a])
+        is_used = setting.used[cell, a] > 0.0
         for p in range(corners):
             x = 0.0
-            if setting.used[cell, a] > 0.0:
+            if is_used:
                 for k in range(setting.corners):
-                    x += work.stack[first + p, k] * setting.vertices[setting.cells[cell, k], a]
+                    vertex = setting.cells[cell, k]
+                    x += float(work.stack[first + p, k]) * float(setting.vertices[vertex, a])
             work.corner[p, a] = x
-            total += policy[a] - x
+            total += share - x
         work.sign[a] = 1.0 if total >= 0.0 else -1.0
+
+
+@kernel
+def nearest(
+    setting: MeasuredSetting,
+    run: MeasuredRun,
+    work: MeasuredWork,
+    n: Vector,
+    policy: Vector,
+    mode: int,
+    corners: int,
+) -> float:
+    """`lowest` of distances. Uncompiled runs spend their time here: plain floats are quicker."""
+    total = 0.0
+    if mode == DISTANCE:
+        total = math.inf
+        for p in range(corners):
+            gap, spread = setting.epsilon, 0.0
+            for a in range(setting.size):
+                d = float(policy[a]) - float(work.corner[p, a])
+                if d != 0.0:
+                    lost = float(run.mean[a]) * d
+                    gap += lost - ROUNDING_OF_GAPS * abs(lost)
+                    spread += float(run.variance[0, a]) * d * d / float(n[a])
+            total = min(total, distance(gap, spread))
+    for i in range(setting.rows):
+        least = math.inf
+        limit = float(setting.limit[i])
+        for p in range(corners):
+            gap, spread = -limit, 0.0
+            for a in range(setting.size):
+                x = float(work.corner[p, a])
+                if x != 0.0:
+                    used = float(run.measured[i, a]) * x
+                    gap += used - ROUNDING_OF_GAPS * abs(used)
+                    spread += float(run.variance[1 + i, a]) * x * x / float(n[a])
+            least = min(least, distance(gap, spread))
+        total += least
+    return total
 
 
 @kernel
@@ -152,6 +198,8 @@ def lowest(
     corners: int,
 ) -> float:
     """No more than any point of the simplex in work.corner has; of a single corner what it has."""
+    if mode < EVIDENCE:
+        return nearest(setting, run, work, n, policy, mode, corners)
     for row in range(1 + setting.rows):
         for j in range(SCALES):
             work.least[row, j] = math.inf
@@ -165,12 +213,18 @@ def lowest(
             if d == 0.0:
                 continue
             gap += run.mean[a] * d - ROUNDING_OF_GAPS * abs(run.mean[a] * d)
-            one = setting.variance[a] * d * d / n[a]
+            one = run.variance[0, a] * d * d / n[a]
             spread += one
             sharp += one / n[a]
-            shift += math.sqrt(setting.variance[a]) * work.sign[a] * d / n[a]
-        if mode == DISTANCE:
-            work.least[0, 0] = min(work.least[0, 0], distance(gap, spread))
+            shift += math.sqrt(run.variance[0, a]) * work.sign[a] * d / n[a]
+        if mode == EVIDENCE and setting.unknown[0]:
+            for a in range(setting.size):
+                work.coefficient[a] = -1.0
+                if setting.used[cell, a] > 0.0 or policy[a] > 0.0:
+                    d = abs(policy[a] - work.corner[p, a])
+                    work.coefficient[a] = d * work.deviation[0, a]
+            value = least_evidence(setting, work, n, 0, gap)
+            work.least[0, 0] = min(work.least[0, 0], value)
         elif mode == EVIDENCE:
             for j in range(SCALES):
                 value = term(gap, shift, spread, sharp, SCALE[j])
@@ -185,27 +239,28 @@ def lowest(
                 if x == 0.0:
                     continue
                 gap += run.measured[i, a] * x - ROUNDING_OF_GAPS * abs(run.measured[i, a] * x)
-                one = setting.spread[i, a] * x * x / n[a]
+                one = run.variance[1 + i, a] * x * x / n[a]
                 spread += one
                 sharp += one / n[a]
-                shift += math.sqrt(setting.spread[i, a]) * x / n[a]
-            if mode < EVIDENCE:
-                work.least[1 + i, 0] = min(work.least[1 + i, 0], distance(gap, spread))
+                shift += math.sqrt(run.variance[1 + i, a]) * x / n[a]
+            if setting.unknown[1 + i]:
+                for a in range(setting.size):
+                    work.coefficient[a] = -1.0
+                    if setting.used[cell, a] > 0.0:
+                        work.coefficient[a] = work.corner[p, a] * work.deviation[1 + i, a]
+                value = least_evidence(setting, work, n, 1 + i, gap)
+                work.least[1 + i, 0] = min(work.least[1 + i, 0], value)
             else:
                 for j in range(SCALES):
                     value = term(gap, shift, spread, sharp, SCALE[j])
                     work.least[1 + i, j] = min(work.least[1 + i, j], value)
-    if mode < EVIDENCE:
-        total = work.least[0, 0] if mode == DISTANCE else 0.0
-        for i in range(setting.rows):
-            total += work.least[1 + i, 0]
-        return total
     total = math.log(NO_REWARDS)
     if mode == EVIDENCE:
-        part = math.log(1.0 - NO_REWARDS) - setting.log_patterns[cell] + mixed(work, 0)
+        part = math.log(1.0 - NO_REWARDS) - setting.log_patterns[cell] + mixed(setting, work, 0)
         total = log_sum(total, part)
     for i in range(setting.rows):
-        total += log_sum(math.log(NO_ROW), math.log(1.0 - NO_ROW) + mixed(work, 1 + i))
+        part = math.log(1.0 - NO_ROW) + mixed(setting, work, 1 + i)
+        total += log_sum(math.log(NO_ROW), part)
     return total - ROUNDING * (1.0 + abs(total)) if total < math.inf else total
 
 
@@ -262,7 +317,7 @@ def search(
         if best < too_little:
             return best
     if mode >= EVIDENCE:
-        set_prices(setting, work, n)
+        set_prices(setting, run, work, n)
     for cell in range(setting.cells.shape[0]):
         if mode >= EVIDENCE:
             set_pays(setting, work, policy, cell)

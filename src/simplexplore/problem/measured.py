@@ -60,6 +60,10 @@ class Measured:
         One per arm: a guess or the truth, for planning and simulation.
     sigma_guess : float or sequence of float, optional
         A guess of an unknown sigma, likewise.
+    domain : (float, float), optional
+        Known range of the means, where measurements have no low and high.
+    safe : sequence of str, optional
+        Arms that are known beforehand to keep the limit. The scenario "anytime" needs one.
 
     Examples
     --------
@@ -78,6 +82,8 @@ class Measured:
     tolerance: float = field(default=0.0, kw_only=True)
     means: tuple[float, ...] | None = field(default=None, kw_only=True)
     sigma_guess: Deviations | None = field(default=None, kw_only=True)
+    domain: tuple[float, float] | None = field(default=None, kw_only=True)
+    safe: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -97,6 +103,11 @@ class Measured:
             else:
                 put("low", noise.low)
                 put("high", noise.high)
+            if self.domain is not None:
+                put("domain", Gaussian(1.0, domain=self.domain).domain)
+            if self.safe is not None:
+                with about("safe"):
+                    put("safe", _check_safe(self.safe))
             if self.means is not None:
                 with about("means"):
                     put("means", self._check_means(self.means, None))
@@ -107,8 +118,8 @@ class Measured:
         """What sigma is, before its numbers are looked at."""
         if self.low is None and self.high is None:
             return UNKNOWN if self.sigma is None else self.sigma
-        for given, what in ((self.sigma, "sigma"), (self.sigma_guess, "sigma_guess")):
-            if given is not None:
+        for what in ("sigma", "sigma_guess", "domain"):
+            if getattr(self, what) is not None:
                 raise ProblemError(
                     f"{what} does not go with low and high, which say how far measurements spread; "
                     "remove one of them.",
@@ -140,10 +151,11 @@ class Measured:
             if not math.isfinite(mean):
                 raise MeansError(f"the mean of arm {arm!r} is {mean}; it must be finite.")
             # At the ends, too: whoever takes nothing has no side effects.
-            if self.low is not None and self.high is not None and not self.low <= mean <= self.high:
+            low, high = self.range_of_means
+            if not low <= mean <= high:
                 raise MeansError(
-                    f"the mean of arm {arm!r} is {mean:g}, outside [{self.low:g}, {self.high:g}]; "
-                    "correct it, or low and high."
+                    f"the mean of arm {arm!r} is {mean:g}, outside [{low:g}, {high:g}]; "
+                    f"correct it, or {'low and high' if self.domain is None else 'the domain'}."
                 )
         return tuple(numbers)
 
@@ -154,8 +166,32 @@ class Measured:
             if self.means is not None:
                 with about("means"):
                     self._check_means(self.means, arms)
+            for arm in self.safe or ():
+                self._check_safety(arm, arms)
         except (ProblemError, MeansError) as error:
             raise type(error)(f"measured {self.name!r}: {error}", place=error.place) from None
+
+    def _check_safety(self, arm: str, arms: Sequence[str]) -> None:
+        """That an arm said to be safe exists, and is so by its guess."""
+        if arm not in arms:
+            raise ProblemError(
+                f"safe names {arm!r}, which is no arm{guess(arm, tuple(arms))}",
+                place=Place(field="safe"),
+            )
+        mean = None if self.means is None else self.means[arms.index(arm)]
+        if mean is not None and self.sign * mean > self.bound:
+            raise ProblemError(
+                f"{arm!r} is said to be safe, but its mean {mean:g} misses the limit {self.limit}; "
+                "correct one of them.",
+                place=Place(field="safe"),
+            )
+
+    @property
+    def range_of_means(self) -> tuple[float, float]:
+        """Between which the means are known to lie; infinite if nothing is known."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        return self.domain or (-math.inf, math.inf)
 
     @property
     def noise(self) -> Gaussian | Bounded:
@@ -408,6 +444,15 @@ def _check_limit(limit: object) -> str:
     if not math.isfinite(level):
         raise ProblemError(f"limit must be finite; got {level:g}.")
     return f"{sense} {exactly(level + 0.0)}"
+
+
+def _check_safe(safe: object) -> tuple[str, ...]:
+    if isinstance(safe, str) or not isinstance(safe, Sequence):
+        raise ProblemError(f"safe must be a list of arms; got {reprlib.repr(safe)}.")
+    for arm in safe:
+        if not isinstance(arm, str):
+            raise ProblemError(f"safe must be a list of arms; {reprlib.repr(arm)} is none.")
+    return tuple(safe)
 
 
 def _check_tolerance(tolerance: object) -> float:

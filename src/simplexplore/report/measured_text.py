@@ -6,6 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from simplexplore.bound.information import binary_kl
+from simplexplore.errors import SettingError
+from simplexplore.exploration.measured_safety import promise, safety
 from simplexplore.problem.spelling import policy_in_words
 
 from .numbers import number
@@ -101,4 +103,9 @@ def measured_notes(bound: MeasuredBound) -> list[str]:
             "Samples keep measured limits only as far as these are known: in expectation, at the "
             "upper end of what is plausible. The bound is for shares that keep them as guessed."
         )
+        try:
+            safety(problem)
+            words.append(promise(problem, bound.delta))
+        except SettingError as error:
+            words.append(f"As it is, nothing can be promised: {error}")
     return words

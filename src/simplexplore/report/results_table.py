@@ -6,6 +6,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from simplexplore.exploration.excess import limits_in_words
+from simplexplore.exploration.measured_safety import promise
 from simplexplore.problem.problem import EXPLORATION
 
 from .bound_text import limits_used, uses
@@ -58,6 +59,10 @@ def print_results(results: Sequence[Results], console: Console) -> None:
         if plan.problem.measured:
             console.print()
             _ends(group, labels).print(console)
+            if plan.scenario != "end-of-time":
+                console.print(promise(plan.problem, plan.delta))
+                over = [result.summary()["exceeded"]["fraction"] for result in group if result.runs]
+                console.print(f"They did not in {percent(max(over, default=0.0))} of the runs.")
         if plan.problem.has_costs:
             console.print()
             _samples(group, labels).print(console)

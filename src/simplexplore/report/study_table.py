@@ -99,6 +99,8 @@ def print_status(status: Status, console: Console) -> None:
         table.print(console, length)
     if status.get("measured"):
         console.print(f"violated: {VIOLATION}", style="dim")
+    if "promise" in status:
+        console.print(status["promise"])
     print_legend(console, arms, limits)
     for sentence in limits_kept(status):
         console.print(sentence)

@@ -16,7 +16,12 @@ from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError, SimplexploreError
 from simplexplore.exploration.excess import excess_bound
-from simplexplore.exploration.measured_engine import SAID_INFEASIBLE, SUBOPTIMAL, VIOLATES
+from simplexplore.exploration.measured_engine import (
+    EXCEEDED,
+    SAID_INFEASIBLE,
+    SUBOPTIMAL,
+    VIOLATES,
+)
 from simplexplore.exploration.plan import Plan, bound_if_feasible
 from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
 from simplexplore.problem.families import Bounded
@@ -34,6 +39,7 @@ CONFIDENCE = 0.95
 # Ends of runs by name: wrong answers of two kinds, and the finding that no policy is feasible,
 # which `correct` says the truth of.
 _ENDS = {"violations": VIOLATES, "suboptimal": SUBOPTIMAL, "infeasible": SAID_INFEASIBLE}
+_ENDS_WITHIN_LIMITS = _ENDS | {"exceeded": EXCEEDED}  # by samples, in expectation
 
 _ARRAYS: dict[str, type[np.generic]] = {
     "run_numbers": np.int64,
@@ -160,7 +166,7 @@ class Results(Tabular):
     def excess_bound(self) -> float | None:
         """Pulls by which samples can have exceeded limits at any time; None without limits."""
         if self.plan.problem.measured:
-            return None
+            return None if self.plan.scenario == "end-of-time" else 0.0
         allowed = AllocationSet.of(self.bound._polytope, self.plan.scenario)
         if allowed.is_simplex:
             return None
@@ -212,12 +218,16 @@ class Results(Tabular):
             "constraint_use": self.constraint_use(),
         }
 
+    @property
+    def _end_codes(self) -> dict[str, int]:
+        return _ENDS if self.plan.scenario == "end-of-time" else _ENDS_WITHIN_LIMITS
+
     def _ends(self) -> dict[str, Any]:
         """How runs ended where limits are measured, each with a 95% interval of its share."""
         if self.outcomes is None:
             return {}
         found = {}
-        for name, code in _ENDS.items():
+        for name, code in self._end_codes.items():
             count = int((self.outcomes & code > 0).sum())
             low, high = clopper_pearson(count, self.runs)
             share = count / self.runs if self.runs else None
@@ -238,7 +248,7 @@ class Results(Tabular):
                 **(
                     {}
                     if self.outcomes is None
-                    else {name: bool(self.outcomes[i] & code) for name, code in _ENDS.items()}
+                    else {n: bool(self.outcomes[i] & code) for n, code in self._end_codes.items()}
                 ),
                 **dict(zip(pulls, self.pulls[i].tolist(), strict=True)),
             }

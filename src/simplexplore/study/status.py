@@ -18,6 +18,7 @@ from simplexplore.errors import NotConvergedError
 from simplexplore.exploration.engines import ExplorationEngine
 from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.exploration.intervals import mean_intervals
+from simplexplore.exploration.measured_safety import promise
 from simplexplore.exploration.measured_status import measured_status
 from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.problem.constraint import Constraint
@@ -96,6 +97,7 @@ class MeasuredLimit(TypedDict):
     value_interval: list[float | None] | None  # where the true one lies, at every moment
     p_value: float | None  # that the policy misses the limit by more than its tolerance
     explored: float | None  # mean over the samples so far
+    explored_worst: NotRequired[float | None]  # that the true one over all pulls can be: "anytime"
     arms: list[MeasuredArm]
 
 
@@ -131,6 +133,7 @@ class StateStatus(TypedDict):
     exploration: list[ConstraintStatus]  # limits on samples, where they have some of their own
     measured: NotRequired[list[MeasuredLimit]]  # where limits are measured
     infeasible: NotRequired[bool]  # whether it looks as if no policy kept them
+    promise: NotRequired[str]  # what of them pulls keep: "anytime"
     excess_bound: float | None
     confidence: float | None
     regret_bound: float | None
@@ -217,6 +220,8 @@ def status_of(state: State) -> StateStatus:
     if problem.measured:
         found["measured"] = _measured(engine)
         found["infeasible"] = engine.is_infeasible
+        if plan.scenario != "end-of-time":
+            found["promise"] = promise(problem, plan.delta)
     if problem.has_costs:
         found["cost"] = float(engine.handed_out @ problem.costs)
         # Samples to come cost what those of the best allocation do.
@@ -387,6 +392,8 @@ def _measured(engine: ExplorationEngine) -> list[MeasuredLimit]:
                 "arms": known,
             }
         )
+        if row.worst is not None:
+            found[-1]["explored_worst"] = _finite(row.worst)
     return found
 
 

@@ -1,0 +1,213 @@
+"""Samples within measured limits, at the upper ends of what is plausible."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from commands import run
+from simplexplore import Explorer, Gaussian, Measured, Problem, lower_bound
+from simplexplore.errors import MeansError, ProblemError, SettingError
+from simplexplore.exploration.intervals import mean_intervals
+from simplexplore.exploration.measured_engine import EXCEEDED, MeasuredEngine
+from simplexplore.exploration.measured_safety import safety
+from simplexplore.exploration.plan import prepare
+from simplexplore.exploration.seeding import streams
+from simplexplore.kernels.measured_guard import reach_of_known, reach_of_learned
+from simplexplore.kernels.records import ASKED, EXPIRED, TOLD
+from simplexplore.report.measured_text import measured_notes
+from simplexplore.report.study_table import print_status
+from simplexplore.study.study import Study
+
+ARMS = ["strong", "weak", "placebo"]
+MEANS = [1.0, 0.5, 0.0]
+TOXICITY = Measured(
+    "toxicity",
+    0.4,
+    sigma=0.2,
+    tolerance=0.2,
+    means=(0.9, 0.35, 0.1),
+    domain=(0, 1),
+    safe=("placebo",),
+)
+
+
+def trial(*rows, **changes):
+    given = {"means": MEANS, "epsilon": 0.4, "delta": 0.2, "scenario": "anytime"}
+    return Problem(ARMS, **{**given, "measured": rows or (TOXICITY,), **changes})
+
+
+ROWS = {
+    "known": TOXICITY,
+    "unknown": replace(TOXICITY, sigma="unknown", sigma_guess=0.2),
+    "bounded": replace(TOXICITY, sigma=None, domain=None, low=0, high=1),
+    "from below": Measured(
+        "health",
+        ">= 0.6",
+        sigma=0.2,
+        tolerance=0.2,
+        means=(0.1, 0.65, 0.9),
+        domain=(0, 1),
+        safe=["placebo"],
+    ),
+}
+
+
+def simulated(problem, truth=None, runs=30, cap=2500, sampler="top-two"):
+    """Outcomes, counts and true coefficients of runs; `truth` replaces these."""
+    engine = MeasuredEngine(prepare(problem, sampler, "tilt"))
+    (row,) = problem.measured
+    if truth is not None:
+        other = trial(replace(row, means=truth, safe=None), scenario="end-of-time")
+        engine.plan = replace(engine.plan, problem=other)
+    words = streams(2, range(runs))
+    _, outcomes, counts = engine.simulate(np.array(MEANS), np.ones(3), words, cap)
+    return outcomes, counts, row.signed(truth or row.means)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_no_prefix_of_the_samples_exceeds_the_limit_in_expectation(kind):
+    """Of 30 runs with delta 0.2 no more than 18 do: more has probability 3e-7 if 0.2 is kept."""
+    row = ROWS[kind]
+    outcomes, counts, coefficients = simulated(trial(row))
+    exceeded = outcomes & EXCEEDED > 0
+    assert exceeded.sum() <= 18
+    used = counts @ coefficients / counts.sum(axis=1)
+    assert (used <= row.bound + 1e-9)[~exceeded].all()
+    assert np.isin(outcomes, [0, EXCEEDED]).sum() >= 11
+    # The harmful arm is tried all the same, and without the promise more often than allowed.
+    assert (counts[:, 0] >= 3).all()
+    _, counts, coefficients = simulated(trial(row, scenario="end-of-time"), runs=1, cap=9)
+    assert counts @ coefficients > 9 * row.bound
+
+
+def test_an_excess_is_seen():
+    """Where what is said to be safe is not, every run says so."""
+    outcomes, _, _ = simulated(trial(), truth=(0.9, 0.8, 0.7), runs=3, cap=50)
+    assert (outcomes & EXCEEDED > 0).all()
+
+
+def test_every_pull_is_affordable_by_what_is_known():
+    """Against a slow twin, with pulls in flight, expired and known constraints beside it."""
+    problem = trial(constraints=["strong <= 0.25", "weak <= 0.5"])
+    engine = MeasuredEngine(prepare(problem, "uniform", "tilt"))
+    engine.forget(streams(1, range(1))[0])
+    rng = np.random.default_rng(3)
+    waiting, counts = [], np.zeros(3)
+    upper = np.array([1.0, 1.0, 0.4])
+    seen = [[], [], []]
+    for step in range(150):
+        arms = np.array([-1])
+        engine.fold(np.array([ASKED]), arms, np.zeros(1))
+        counts[arms[0]] += 1
+        waiting.append(int(arms[0]))
+        if arms[0] != 2:
+            assert upper @ counts <= 0.4 * counts.sum() + 1e-9
+        assert counts[0] <= 0.25 * counts.sum() + 1e-9
+        assert counts[1] <= 0.5 * counts.sum() + 1e-9
+        if len(waiting) == 4:
+            arm = waiting.pop(int(rng.integers(4)))
+            if step % 9 == 0:
+                engine.fold(np.array([EXPIRED]), np.array([arm]), np.zeros(1))
+                continue
+            value = rng.normal(TOXICITY.means[arm], 0.2)
+            engine.fold(np.array([TOLD]), np.array([arm]), np.zeros(1), np.array([[value]]))
+            seen[arm].append(value)
+            n = len(seen[arm])
+            end = np.mean(seen[arm]) + 0.2 * reach_of_known(n, math.log(3 / 0.2))
+            upper[arm] = min(upper[arm], end)
+    assert counts[0] > 3
+    assert engine.worst_use(0) == pytest.approx(upper @ counts / counts.sum())
+    assert engine.worst_use(0) <= 0.4
+
+
+def test_upper_ends_are_those_of_intervals_or_closer():
+    engine = MeasuredEngine(prepare(trial(ROWS["unknown"]), "uniform", "tilt"))
+    for n in (3, 30, 400):
+        found = reach_of_learned(engine._work, n, math.log(100.0))
+        flat = Problem(1, rewards=Gaussian("unknown"))
+        squares = np.array([float(n)])
+        high = mean_intervals(flat, np.array([n]), np.zeros(1), 0.02, squares=squares)[1][0]
+        assert found == pytest.approx(high, rel=1e-5)
+        known = mean_intervals(Problem(1), np.array([n]), np.zeros(1), 0.02)[1][0]
+        assert reach_of_known(n, math.log(100.0)) == pytest.approx(known, rel=0.25)
+
+
+def refused(words, error=SettingError, problem=None, **changes):
+    with pytest.raises(error, match=words):
+        prepare(problem or trial(**changes), "top-two", "tilt")
+
+
+def test_what_cannot_be_promised_is_refused_in_words():
+    refused(
+        "nothing says how much toxicity that is: add 'domain",
+        measured=[replace(TOXICITY, domain=None)],
+    )
+    refused(
+        "none is: if there is one, name it in .measured.toxicity.",
+        measured=[replace(TOXICITY, safe=None)],
+    )
+    refused("alone keeps all constraints, and none is", constraints=["placebo <= 0.9"])
+    refused("write one as an inequality", constraints=["strong == weak"])
+    refused("room does not go with measured limits", room=1.0)
+    refused(
+        "limits on exploration do not go with", exploration=["each >= 0.1"], scenario="exploration"
+    )
+    # A range of means that keeps the limit is enough.
+    kept = safety(trial(replace(TOXICITY, limit=1.0, safe=None)))
+    assert kept.alone.all()
+    for change, error, words in (
+        ({"safe": ["x"]}, ProblemError, "safe names 'x', which is no arm"),
+        ({"safe": ["strong"]}, ProblemError, "'strong' is said to be safe, but its mean 0.9"),
+        ({"safe": "placebo"}, ProblemError, "safe must be a list of arms"),
+        ({"safe": [1]}, ProblemError, "safe must be a list of arms; 1 is none"),
+        ({"domain": (0.5, 1)}, MeansError, "outside .0.5, 1.; correct it, or the domain"),
+        ({"domain": (1, 0)}, ProblemError, "low < high"),
+        ({"sigma": None, "low": 0, "high": 1}, ProblemError, "domain does not go with low"),
+    ):
+        with pytest.raises(error, match=words):
+            trial(replace(TOXICITY, **change))
+
+
+def test_the_promise_is_said(tmp_path, sqlite_url):
+    file = str(tmp_path / "trial.toml")
+    row = replace(TOXICITY, means=(0.9, 0.1))
+    given = Problem(
+        ["strong", "placebo"],
+        means=[1.0, 0.0],
+        epsilon=0.4,
+        delta=0.2,
+        measured=[row],
+        scenario="anytime",
+    )
+    given.to_file(file)
+    assert Problem.from_file(file) == given
+    words = "with probability 0.8, at every moment the true mean over all pulls handed out keeps"
+    shown = " ".join(run("simulate", file, "--runs", "2", "--max-steps", "400").stdout.split())
+    assert words in shown
+    assert "They did not in 0% of the runs." in shown
+    bound = lower_bound(given)
+    assert any(words in note for note in measured_notes(bound))
+    unsafe = replace(bound, problem=given.replace(measured=[replace(row, safe=None)]))
+    assert any("As it is, nothing can be promised" in note for note in measured_notes(unsafe))
+    study, explorer = Study.create(sqlite_url, "dose", given, seed=1), Explorer(given, seed=1)
+    for _ in range(30):
+        (pull,) = study.ask()
+        assert explorer.ask() == pull.arm
+        toxicity = row.means[given.arms.index(pull.arm)]
+        study.tell(pull, 0.5, measured={"toxicity": toxicity})
+        explorer.tell(pull.arm, 0.5, {"toxicity": toxicity})
+    status = study.status()
+    assert words in status["promise"]
+    (found,) = status["measured"]
+    assert found["explored"] <= found["explored_worst"] <= 0.4
+    assert explorer.measured[0].worst == found["explored_worst"]
+    text = io.StringIO()
+    print_status(status, Console(width=200, file=text))
+    assert words in text.getvalue()
+    assert study.verify()
