@@ -17,12 +17,12 @@ import simplexplore as sx
 # Instance, sampler, scenario, and runs on the GPU and on the processor.
 CASES = (
     ("star", "top-two", "end-of-time", 10_000_000, 2_000),
-    ("star", "uniform", "end-of-time", 4_000_000, 2_000),
-    ("star", "ctns", "anytime", 100_000, 500),
-    ("movies", "top-two", "end-of-time", 1_000_000, 1_000),
-    ("movies", "cge", "end-of-time", 200_000, 300),
-    ("movies", "ctns", "end-of-time", 100_000, 300),
-    ("bernoulli-1", "top-two", "end-of-time", 500_000, 500),
+    ("star", "uniform", "end-of-time", 10_000_000, 2_000),
+    ("star", "ctns", "anytime", 1_000_000, 500),
+    ("movies", "top-two", "end-of-time", 3_000_000, 1_000),
+    ("movies", "cge", "end-of-time", 1_000_000, 300),
+    ("movies", "ctns", "end-of-time", 1_000_000, 300),
+    ("bernoulli-1", "top-two", "end-of-time", 2_000_000, 500),
 )
 
 

@@ -69,8 +69,6 @@ def test_ctrl_c_keeps_what_is_done():
 def test_what_a_gpu_thread_does_gives_the_same_runs(sampler, ahead, monkeypatch):
     """The loop of a GPU's thread, uncompiled; vertices are added before or between calls."""
     monkeypatch.setattr("simplexplore.exploration.gpu.AHEAD", ahead)
-    # One iteration at a time: solutions are worked on in several turns.
-    monkeypatch.setattr("simplexplore.exploration.gpu.AT_ONCE", 1)
     problem = sx.Problem(3, ["a1 + a2 <= 0.5"], sx.Gaussian(0.5), costs=[1, 2, 3])
     plan = prepare_simulation(problem, [1.0, 0.2, 0.4], sampler, "gk16")
     seeds, means = streams(3, range(6)), np.array([1.0, 0.2, 0.4])

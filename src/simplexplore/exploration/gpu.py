@@ -138,9 +138,8 @@ class OnDevice:
 _BY_EDGE, _BY_OWN_EDGE, _BY_ENTRY = (64, 256, 4096), (64, 256, 1024, 4096), (256, 4096)
 
 
-# Iterations of a solver in one turn of a thread's loop: most solutions take no more. The other
-# threads of a warp wait for those of the last one.
-AT_ONCE = 2
+# Iterations of a solver in one turn of a thread's loop: the other threads of a warp wait for them.
+AT_ONCE = 1
 
 
 def for_gpu(
