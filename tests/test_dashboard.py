@@ -77,6 +77,10 @@ def drive(study, rounds=10, means=MEANS, batch=10):
     return study
 
 
+def points_of(line):
+    return [tuple(map(float, at.split(","))) for at in line.get_attribute("points").split()]
+
+
 def check_access(page):
     """No serious finding of axe-core, and nothing that sticks out sideways."""
     found = Axe().run(page).response["violations"]
@@ -111,12 +115,25 @@ def test_a_study_is_watched_live(page, served, store):
     assert arms.count() == 6
     limits = page.get_by_role("region", name="Constraints")
     expect(limits.get_by_role("row", name=re.compile("first at most 0.5"))).to_be_visible()
+    means = page.get_by_role("region", name="Means over time")
+    of_a = "^a: mean [-0-9.]+, between [-0-9.]+ and [-0-9.]+ after {} rewards$"
+    expect(means.get_by_role("img", name=re.compile(of_a.format(100)))).to_be_visible()
+    assert means.get_by_role("img").count() == 5
+    assert len(points_of(means.locator("polyline").first)) == 10  # over time, not only now
+    page.locator("#means-as-table").click()
+    arm = study.status()["arms"][0]
+    now = f"{arm['mean']:.4g} ({arm['low']:.4g} to {arm['high']:.4g})"
+    expect(means.get_by_role("row", name=re.compile("^a ")).get_by_role("cell").last).to_have_text(
+        now
+    )
     page.locator("#as-table").click()
     expect(page.get_by_role("columnheader", name="Needed").first).to_be_visible()
     # It changes by itself, and what was unfolded stays so.
     drive(study, 2)
     expect(page.get_by_role("definition").nth(2)).to_have_text("120")
+    expect(means.get_by_role("img", name=re.compile(of_a.format(120)))).to_be_visible()
     expect(page.locator("#points")).to_have_attribute("open", "")
+    expect(page.locator("#mean-points")).to_have_attribute("open", "")
     expect(page.locator("#as-table")).to_be_focused()
     check_access(page)
 
@@ -145,6 +162,13 @@ def test_the_answer_in_plain_words(page, served, store):
     expect(page.get_by_text(study.answer_in_words).first).to_be_visible()
     expect(page.locator("#news")).to_have_text(study.answer_in_words)  # heard as well
     expect(page.get_by_role("definition").nth(0)).to_have_text("100%")
+    # What came after the decision is drawn apart from what it rests on.
+    decided = study.answer["rewards"]
+    means = page.get_by_role("region", name="Means over time")
+    expect(means.get_by_role("img", name=re.compile(f"^a: .* {decided} rewards"))).to_be_visible()
+    study.tell_many([sx.Reward(2.0, arm=arm) for arm in 5 * list(easy)])
+    expect(means.locator("polyline.later")).to_have_count(5)
+    expect(means.get_by_role("img", name=re.compile(f"^a: .* {decided} rewards"))).to_be_visible()
     check_access(page)
 
 
@@ -487,9 +511,15 @@ def test_two_hundred_studies_and_fifty_arms(page, served, store):
     page.get_by_role("link", name="wide").click()
     rows = page.get_by_role("region", name="Arms").get_by_role("row")
     expect(rows).to_have_count(13)
-    page.get_by_role("button", name="Show all 50 arms").click()
+    page.locator("#all-arms").click()
     expect(rows).to_have_count(51)
-    expect(page.get_by_role("button", name="Show the first 12")).to_be_focused()
+    expect(page.locator("#all-arms")).to_be_focused()
+    charts = page.get_by_role("region", name="Means over time").get_by_role("img")
+    expect(charts).to_have_count(12)
+    page.get_by_role("button", name="Show all 50 arms").click()
+    expect(charts).to_have_count(50)
+    expect(page.locator("#all-means")).to_be_focused()
+    expect(page.locator("#all-means")).to_have_text("Show the first 12")
     check_access(page)
 
 

@@ -1,6 +1,6 @@
 // A study in two sentences and a few figures.
 import { el } from "./dom.js";
-import { confidence, number, percent, plural, time } from "./numbers.js";
+import { confidence, number, percent, plural, sure, time } from "./numbers.js";
 
 export function inWords(status) {
   if (status.answer) {
@@ -14,7 +14,7 @@ export function inWords(status) {
   if (!status.policy && status.measured) return ["No answer yet: some arms have too few rewards.", "Every arm is played a few times first."];
   if (!status.policy) return ["No answer yet: some arms have no reward.", "Every arm is played first."];
   const [low, high] = status.value_interval;
-  const value = low === null || high === null ? "" : `, between ${number(low)} and ${number(high)} with confidence ${number(1 - status.delta)}`;
+  const value = low === null || high === null ? "" : `, between ${number(low)} and ${number(high)} with confidence ${sure(status.delta)}`;
   if (status.state === "paused") return [`Paused. Best mix so far: ${status.policy_in_words}.`, "No pulls are given out until it is resumed; rewards are still taken."];
   const kind = status.epsilon ? "Good mix" : "Best mix";
   return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left(status)}`];
