@@ -29,7 +29,7 @@ def units():
 # What takes longest comes first, so that no core waits for the last file. The first one compiles
 # everything; those that start beside it need little of that.
 LONGEST = (
-    *("test_native", "test_allocation", "test_precision", "test_edges", "test_dashboard"),
+    *("test_native", "test_allocation", "test_precision", "test_edges", "test_dashboard_study"),
     *("test_reproduction", "test_epsilon", "test_store", "test_store_damage", "test_twins"),
     *("test_study", "test_results_plot", "test_samplers", "test_sampler_contract", "test_costs"),
     *("test_exploration", "test_service_processes", "test_client", "test_processes", "test_search"),
