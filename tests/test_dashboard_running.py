@@ -1,5 +1,6 @@
 """An experiment run from the dashboard: ask, tell, correct, import, without a programme."""
 
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -167,7 +168,10 @@ def test_what_a_worker_needs(page, served, store):
     found = subprocess.run(["sh", "-c", curl], capture_output=True, text=True, check=True).stdout
     assert '"arm"' in found
     page.locator("#show-R").click()
-    expect(page.get_by_label("A worker in R")).to_contain_text(f"{served}/v1/studies/a%2Fb%20'mix'")
+    in_r = page.get_by_label("A worker in R")
+    expect(in_r).to_contain_text(f"{served}/v1/studies/a%2Fb%20'mix'")
+    bare = re.sub(r'"[^"]*"|#.*', "", in_r.inner_text())  # no R here: at least, what opens closes
+    assert [bare.count(one) for one in "([{"] == [bare.count(one) for one in ")]}"]
     check_access(page)
 
 

@@ -486,7 +486,13 @@ class Bernoulli(Family):
 
 @dataclass(frozen=True)
 class Poisson(Family):
-    """Counts 0, 1, 2, ..."""
+    """Counts 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> float(Poisson().divergence(np.array(2.0), np.array(1.0), np.array(1.0)).round(6))
+    0.386294
+    """
 
     name: ClassVar[str] = "poisson"
     code: ClassVar[int] = 2
