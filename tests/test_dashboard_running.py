@@ -170,7 +170,7 @@ def test_what_a_worker_needs(page, served, store):
     page.locator("#show-R").click()
     in_r = page.get_by_label("A worker in R")
     expect(in_r).to_contain_text(f"{served}/v1/studies/a%2Fb%20'mix'")
-    bare = re.sub(r'"[^"]*"|#.*', "", in_r.inner_text())  # no R here: at least, what opens closes
+    bare = re.sub(r'"[^"]*"|#.*', "", in_r.inner_text())  # R is not here: what opens closes
     assert [bare.count(one) for one in "([{"] == [bare.count(one) for one in ")]}"]
     check_access(page)
 

@@ -34,7 +34,7 @@ curl -s "$url/rewards"${token} -H 'Content-Type: application/json' \\
 `;
 };
 
-const r = (name, secret, measured) => `library(httr2)   # R 4.1 or later
+const r = (name, secret, measured) => `library(httr2)   # R 4.1 or later, and install.packages(c("httr2", "jsonlite"))
 
 study <- function(path) request(paste0(${quoted(`${SERVICE}/v1/studies/${encodeURIComponent(name)}`)}, path))${secret ? ' |>\n  req_auth_bearer_token("sx_...")' : ""}
 post <- function(path, body) study(path) |> req_body_json(body) |>
