@@ -218,6 +218,17 @@ class Family(ABC):
         """Whether the spread of rewards follows from what is known and the mean."""
         return True
 
+    @property
+    def in_words(self) -> str:
+        """What headings call these rewards.
+
+        Examples
+        --------
+        >>> Bernoulli().in_words, Gaussian("unknown").in_words
+        ('bernoulli rewards', 'gaussian rewards with unknown sigma')
+        """
+        return f"{self.name} rewards" + ("" if self.knows_sigma else " with unknown sigma")
+
     def check_size(self, size: int) -> None:
         """Raise `ProblemError` unless parameters given by arm have one number for each."""
         self.sigmas(size)
