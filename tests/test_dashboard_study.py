@@ -1,13 +1,16 @@
 """The page of a study in a real browser, as a new user meets it."""
 
+import io
 import re
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
+from rich.console import Console
 
 import simplexplore as sx
 from browser import DESKTOP, PHONE, check_access, drive, points_of
+from simplexplore.report.study_table import print_status
 from simplexplore.study.study import Study
 from trials import explore, trial
 from workers import star
@@ -200,3 +203,32 @@ def test_sizes_and_colours(browser, served, store, scheme, size):
     expect(page.get_by_role("img", name=re.compile("^Shares of the samples"))).to_be_visible()
     check_access(page)
     context.close()
+
+
+@pytest.mark.parametrize(
+    ("goal", "before", "after"),
+    [
+        ({"budget": 40}, "30 of 40 samples to go.", "when the samples were spent."),
+        (
+            {"regret": 0.5},
+            "until no mix can be better by more than 0.5.",
+            "when no mix could be better by more than 0.5.",
+        ),
+    ],
+    ids=["budget", "regret"],
+)
+def test_studies_that_stop_otherwise(page, served, store, goal, before, after):
+    """Neither waits for evidence on every comparison, so nothing says that there was enough."""
+    problem = sx.Problem(["a", "b"], delta=0.1, stop_when=goal)
+    study = drive(Study.create(store, "goal", problem, seed=1), 1)
+    page.goto(f"{served}/studies/goal")
+    expect(page.get_by_text(before)).to_be_visible()
+    assert drive(study, 100).stopped
+    expect(page.get_by_text(after)).to_be_visible()
+    expect(page.get_by_text("Progress")).to_be_visible()
+    words = page.locator("main").inner_text()
+    assert not re.search("rule of thumb|a heuristic|ruled out together|was needed", words)
+    out = io.StringIO()
+    print_status(study.status(), Console(file=out, width=200))
+    assert not re.search("rule of thumb|a heuristic|was needed", out.getvalue())
+    assert "budget" in goal or after in out.getvalue()

@@ -52,7 +52,7 @@ function draw(places, study) {
   const tags = status.tags.length ? `, tags: ${status.tags.join(", ")}` : "";
   places.about.replaceChildren(el("span", { class: `state ${status.state}` }, status.state),
     ` ${status.sampler}, ${status.scenario}, threshold ${status.threshold} ` +
-    `(${status.proven ? "proven" : "a heuristic"}), since ${time(status.created)}${tags}`);
+    `(${status.proven ? "proven" : status.stop_when?.budget ? "no delta is promised" : "a heuristic"}), since ${time(status.created)}${tags}`);
   renew(places.words, el("div", { class: status.answer ? "answer done" : "answer" },
     ...words.map((text) => el("p", {}, text))), warning(status));
   renew(places.switches, switches(study.path, status, study.changed));

@@ -124,7 +124,7 @@ export function comparisons(status) {
     .filter(([, rate]) => rate * sign > 0)
     .map(([arm, rate]) => Math.abs(rate) === 1 ? arm : `${number(Math.abs(rate))} ${arm}`).join(", ");
   const order = [...status.edges].sort((a, b) => (a.statistic - a.threshold) - (b.statistic - b.threshold));
-  const together = status.answer && order.some((edge) => edge.statistic < edge.threshold)
+  const together = status.answer && !status.stop_when && order.some((edge) => edge.statistic < edge.threshold)
     ? "All other mixes were ruled out together, before each comparison had evidence enough of its own. " : "";
   return table(together + (order.length > FEW ? `The ${FEW} least settled of ${order.length}` : ""),
     ["Less of", "More of", "Evidence", "Needed"],
