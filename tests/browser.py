@@ -1,9 +1,18 @@
-"""A real Chromium, headless, for tests of the dashboard."""
+"""A real Chromium, headless, for tests of the dashboard, and what they have in common."""
 
 import os
 import shutil
 
+import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from workers import MEANS
+
+DESKTOP = {"width": 1200, "height": 900}
+PHONE = {"width": 390, "height": 844}
+expect.set_options(timeout=30_000)  # a machine may be busy
 
 
 def executable():
@@ -22,3 +31,49 @@ def launch(playwright):
         pytest.skip(reason)
     # Root may not use the sandbox, and every page here is our own.
     return playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+
+
+def watched(context):
+    """A page, and a list of what it complains of or fetches from elsewhere."""
+    page, troubles = context.new_page(), []
+
+    def from_elsewhere(request):
+        if "//127.0.0.1" not in request.url:
+            troubles.append(request.url)
+
+    def refused(message):
+        if "Content Security" in message.text:
+            troubles.append(message.text)
+
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("request", from_elsewhere)
+    page.on("console", refused)
+    return page, troubles
+
+
+def drive(study, rounds=10, means=MEANS, batch=10):
+    """Ask and tell, until the study stops or for so many rounds."""
+    rng = np.random.default_rng(0)
+    for _ in range(rounds):
+        if study.stopped:
+            break
+        study.tell_many([(pull, float(rng.normal(means[pull.arm]))) for pull in study.ask(batch)])
+    return study
+
+
+def points_of(line):
+    """Where a line of a chart goes, in pixels."""
+    return [tuple(map(float, at.split(","))) for at in line.get_attribute("points").split()]
+
+
+def check_access(page):
+    """No serious finding of axe-core, and nothing that sticks out sideways."""
+    found = Axe().run(page).response["violations"]
+    serious = [
+        (one["id"], [node["html"][:120] for node in one["nodes"]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert wide <= 0

@@ -29,7 +29,9 @@ def units():
 # What takes longest comes first, so that no core waits for the last file. The first one compiles
 # everything; those that start beside it need little of that.
 LONGEST = (
-    *("test_native", "test_allocation", "test_precision", "test_edges", "test_dashboard"),
+    *("test_native", "test_allocation", "test_precision", "test_edges"),
+    *("test_dashboard_study", "test_dashboard_running", "test_dashboard_service"),
+    *("test_dashboard_list", "test_dashboard_new_study"),
     *("test_reproduction", "test_epsilon", "test_store", "test_store_damage", "test_twins"),
     *("test_study", "test_results_plot", "test_samplers", "test_sampler_contract", "test_costs"),
     *("test_exploration", "test_service_processes", "test_client", "test_processes", "test_search"),
@@ -121,6 +123,48 @@ def study(client):
 
     assert client.post("/v1/studies", json={"name": "mix", "problem": STAR}).status_code == 201
     return "/v1/studies/mix"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium for the tests of a file."""
+    from playwright.sync_api import sync_playwright
+
+    from browser import launch
+
+    with sync_playwright() as playwright:
+        running = launch(playwright)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def store(sqlite_url):
+    """An empty store of studies."""
+    from simplexplore.study.store import Store
+
+    return Store(sqlite_url)
+
+
+@pytest.fixture
+def served(sqlite_url):
+    """The address of a service over that store, in this process."""
+    import servers
+
+    with servers.Thread(sqlite_url) as running:
+        yield running.url
+
+
+@pytest.fixture
+def page(browser):
+    """A page that may not complain, nor fetch anything from elsewhere."""
+    from browser import DESKTOP, watched
+
+    context = browser.new_context(viewport=DESKTOP)
+    page, page.troubles = watched(context)
+    yield page
+    assert page.troubles == []
+    context.close()
 
 
 @pytest.fixture

@@ -197,6 +197,11 @@ def test_pictures_for_latex(tmp_path):
     assert text.count("\\begin{pgfscope}") == text.count("\\end{pgfscope}") > 10
     assert r"a\_sampler" in text
     assert r"100\%" in text
+    # By itself: no raster file beside it, and nothing of this machine.
+    assert "pgfimage" not in text
+    assert "includegraphics" not in text
+    assert str(tmp_path.parent) not in text
+    assert {file.name for file in tmp_path.iterdir()} == {"x.pdf", "x.pgf"}
     depth = 0
     for sign in text.replace("\\{", "").replace("\\}", "").replace("\\\\", ""):
         depth += (sign == "{") - (sign == "}")

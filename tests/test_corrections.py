@@ -289,6 +289,8 @@ def test_tags(url):
     for tags in (["a,b"], [""], ["x" * 51], list("abcdefghijklmnopqrstu")):
         with pytest.raises(sx.SettingError, match="up to 20 tags"):
             study.tag(*tags)
+    with pytest.raises(sx.SettingError, match="up to 20 tags"):
+        study.tag(["a", "b"])
     study.tag()
     assert study.status()["tags"] == []
     assert study.verify()

@@ -437,7 +437,7 @@ def test_money_and_pulls_are_both_said(width):
     out = io.StringIO()
     print_bound(bound, Console(file=out, width=width, markup=False))
     text = out.getvalue()
-    for part in ("cost, at least", "samples for that", "characteristic cost", "cost alone"):
+    for part in ("cost, at least", "samples for that", "characteristic cost: the", "cost alone"):
         assert part in text
     assert "where the money goes" in text
     assert "…" not in text

@@ -318,9 +318,11 @@ def test_history(store):
     with store.writing() as connection:
         for seq in (3, 1, 2):
             store.add_point(connection, study, point(seq))
+        known = {**point(4), "means": [[0.1, 1 / 3, None]]}
+        store.add_point(connection, study, known)
     with store.reading() as connection:
-        assert store.points(connection, study) == [point(1), point(2), point(3)]
-        assert store.points(connection, study, after=1) == [point(2), point(3)]
+        assert store.points(connection, study) == [point(1), point(2), point(3), known]
+        assert store.points(connection, study, after=2) == [point(3), known]
 
 
 def test_the_last_snapshot_of_each_program_is_kept(store):

@@ -490,6 +490,27 @@ def test_history(url):
     gaps = [b / a for a, b in itertools.pairwise(rewards[60:])]
     assert max(gaps, default=1) < 1.05
     assert study.history(after=points[3]["seq"]) == points[4:]
+    # Means with intervals at fewer of them, at the last one those of the answer.
+    known = [point["rewards"] for point in points if "means" in point]
+    assert len(known) < len(rewards)
+    assert max(b / a for a, b in itertools.pairwise(known[15:])) < 1.15
+    for (low, mean, high), arm in zip(points[-1]["means"], study.status()["arms"], strict=True):
+        assert mean == arm["mean"]
+        assert 0 <= arm["low"] - low <= 1e-3 * (mean - low)
+        assert 0 <= high - arm["high"] <= 1e-3 * (high - mean)
+
+
+def test_means_over_time_where_they_are_few_or_not_known(sqlite_url):
+    """No arm that never plays has a mean; nobody waits for the intervals of very many arms."""
+    names = ["a", "b", "off"]
+    study = Study.create(sqlite_url, "mix", sx.Problem(names, {"no": "off <= 0"}, delta=0.1))
+    study.tell_many([sx.Reward(1.0, arm=arm) for arm in "ab"])
+    means = study.history()[-1]["means"]
+    assert [mean for _, mean, _ in means] == [1.0, 1.0, None]
+    assert means[2] == [None, None, None]
+    many = Study.create(sqlite_url, "many", sx.Problem(101, delta=0.1), sampler="uniform")
+    many.tell_many([sx.Reward(1.0, arm=arm) for arm in many.problem.arms])
+    assert "means" not in many.history()[-1]
 
 
 def test_samples_to_go_is_about_right(sqlite_url):

@@ -180,6 +180,9 @@ def test_import_names_the_bad_row():
     file.write_text(f"\ufeffpull, arm, reward, key\n{pull},,1,\n,salmon,2,k\n,salmon,2,k\n")
     outcomes = [row["outcome"] for row in answer("tell", "meal", "--file", file)["rewards"]]
     assert outcomes == ["told", "elsewhere", "repeated"]
+    Path("many.csv").write_text("arm,reward\n" + "pizza,7\n" * 1000)
+    found = run("tell", "meal", "--file", "many.csv").stdout
+    assert found == "1,000 rewards (1,000 made elsewhere).\n"
 
 
 def test_export():

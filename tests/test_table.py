@@ -56,7 +56,7 @@ def test_numbers_are_whole_and_columns_are_there_or_named(drawn, width):
     for name, cells in rows:
         table.add_row(name, *cells)
     text = printed(table.print, width)
-    left = re.search(r"left out at this width: (.*)", text, re.DOTALL)
+    left = re.search(r"columns left out at this width: (.*)", text, re.DOTALL)
     missing = set(" ".join(left[1].split()).split(", ")) if left else set()
     assert missing <= {c.heading for c in columns if c.rank}
     words = text[: left.start() if left else None].split()

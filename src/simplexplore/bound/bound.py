@@ -79,6 +79,20 @@ def lower_bound(
         From names of measured limits to the mean measurement of each arm; default: their own
         guesses. With measured limits a `MeasuredBound` comes back.
 
+    Returns
+    -------
+    Bound
+        With a certificate: `relative_gap` bounds the error of its characteristic time.
+
+    Raises
+    ------
+    MeansError
+        If there are no means, or they do not fit the problem.
+    InfeasibleError
+        If no policy satisfies all constraints; the message names those that conflict.
+    NotConvergedError
+        If no certificate was found: some numbers are too far apart for floats.
+
     Examples
     --------
     >>> from simplexplore import Problem

@@ -63,6 +63,16 @@ def random_instances(
     seed : int
         The same seed gives the same instances; instance k does not depend on how many there are.
 
+    Returns
+    -------
+    list of Instance
+        Each with a `name`, a `problem` that holds its true means, and its `source`.
+
+    Raises
+    ------
+    SettingError
+        If a size or a kind is wrong, or nothing as wanted was found.
+
     Examples
     --------
     >>> from simplexplore import lower_bound

@@ -232,9 +232,9 @@ def _say(study: "Study", told: "list[Told]") -> None:
     parts = [
         text.format(outcomes.count(outcome))
         for outcome, text in (
-            ("repeated", "{} known already"),
-            ("late", "{} late"),
-            ("elsewhere", "{} made elsewhere"),
+            ("repeated", "{:,} known already"),
+            ("late", "{:,} late"),
+            ("elsewhere", "{:,} made elsewhere"),
         )
         if outcome in outcomes
     ]

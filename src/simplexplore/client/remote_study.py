@@ -68,6 +68,23 @@ def connect(url: str, token: str | None = None, *, retry_for: float = RETRY_FOR)
         Default: the environment variable ``SIMPLEXPLORE_TOKEN``, if set.
     retry_for : float
         Seconds for which a service that cannot be reached is tried again.
+
+    Returns
+    -------
+    Service
+        `create`, `open` and `list` studies; those have the methods of `Study`.
+
+    Raises
+    ------
+    SettingError
+        If that is no address of a service. Whether one answers there shows at the first request.
+
+    Examples
+    --------
+    >>> with connect("http://127.0.0.1:8080") as service:  # doctest: +SKIP
+    ...     study = service.open("meal")
+    ...     for pull in study.ask(4):
+    ...         study.tell(pull, play(pull.arm))
     """
     return Service(url, token or os.environ.get("SIMPLEXPLORE_TOKEN") or None, retry_for)
 

@@ -37,6 +37,8 @@ class Explorer(Tabular):
         Default: the problem's.
     threshold : str
         ``"tilt"`` keeps delta as a promise for every family here.
+    tracking : str, optional
+        How arms follow the sampler's allocation; default: the sampler's own choice.
     seed : int
         With the same seed, rewards and order of tells, the arms are those of run 0 of
         `simulate`.
@@ -95,7 +97,22 @@ class Explorer(Tabular):
         return None if self._arm is None else self.problem.arms[self._arm]
 
     def tell(self, arm: str, reward: float, measured: Mapping[str, float] | None = None) -> None:
-        """Report a reward of an arm and, where limits are measured, its measurements by name."""
+        """Report a reward of an arm.
+
+        Parameters
+        ----------
+        arm : str
+        reward : float
+        measured : mapping, optional
+            Where limits are measured, the measurements of the pull by name.
+
+        Raises
+        ------
+        RewardError
+            If the family cannot produce such a reward, or a measurement is missing.
+        SettingError
+            If there is no such arm, no feasible policy uses it, or the exploration has stopped.
+        """
         if self.stopped:
             raise SettingError(
                 "the exploration has stopped: its answer is in 'policy', and more rewards would "

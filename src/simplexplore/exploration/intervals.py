@@ -15,12 +15,13 @@ from simplexplore.kernels.tilt import MIXTURE_PAYS, TILTS_PAY
 from simplexplore.problem.families import Bernoulli, Family, Gaussian
 from simplexplore.problem.problem import Problem
 
+from .engines import ExplorationEngine
 from .tilts import make_tilts
 
 Array = npt.NDArray[np.float64]
 Evidence = Callable[[Array], Array]
 
-# By how much of itself an interval may be too long.
+# By how much of itself an interval may be too long, unless one asks for less.
 CLOSE = 1e-9
 _STUDENT_CLOSE = 1e-6
 
@@ -37,6 +38,7 @@ def mean_intervals(
     delta: float,
     bets: Array | None = None,
     squares: Array | None = None,
+    close: float = CLOSE,
 ) -> tuple[Array, Array]:
     """Lower and upper ends (K,), in the user's coordinates; infinite without samples.
 
@@ -44,7 +46,8 @@ def mean_intervals(
     for each arm the e-value at its true mean, tilts in both directions and a conjugate mixture,
     stays below K / delta (docs/theory/stopping.md). `bets` are the sums that `tilt` keeps of
     bounded rewards; without them only the means count. `squares` are sums of squared deviations
-    from the means, where sigma is unknown.
+    from the means, where sigma is unknown. `close` is by how much of itself an interval may be
+    too long.
     """
     if squares is not None:
         return _learned_intervals(counts, means, squares, math.log(problem.size) - math.log(delta))
@@ -78,7 +81,7 @@ def mean_intervals(
         at_end = is_inside(outside)  # of the range
         while True:
             middle = (inside + outside) / 2
-            apart = np.abs(outside - inside) > CLOSE * np.abs(outside - unit)
+            apart = np.abs(outside - inside) > close * np.abs(outside - unit)
             between = apart & (middle != inside) & (middle != outside) & ~at_end
             if not between.any():
                 return outside
@@ -92,6 +95,14 @@ def mean_intervals(
         np.asarray(np.where(seen, np.clip(lower, range_low, range_high), range_low)),
         np.asarray(np.where(seen, np.clip(upper, range_low, range_high), range_high)),
     )
+
+
+def known_means(engine: ExplorationEngine, close: float = CLOSE) -> tuple[Array, Array, Array]:
+    """Lower ends, empirical means and upper ends (K,) of a run at this moment."""
+    problem, run, delta = engine.plan.problem, engine.run, engine.plan.delta
+    means = problem.rewards.from_unit(run.mean)
+    low, high = mean_intervals(problem, run.n, means, delta, engine.bets, engine.squares, close)
+    return low, means, high
 
 
 def _learned_intervals(

@@ -222,6 +222,17 @@ class Family(ABC):
         """The same, with a guess of sigma for the truth where it is unknown."""
         return self
 
+    @property
+    def in_words(self) -> str:
+        """What headings call these rewards.
+
+        Examples
+        --------
+        >>> Bernoulli().in_words, Gaussian("unknown").in_words
+        ('bernoulli rewards', 'gaussian rewards with unknown sigma')
+        """
+        return f"{self.name} rewards" + ("" if self.knows_sigma else " with unknown sigma")
+
     def check_size(self, size: int) -> None:
         """Raise `ProblemError` unless parameters given by arm have one number for each."""
         self.sigmas(size)
@@ -491,7 +502,13 @@ class Bernoulli(Family):
 
 @dataclass(frozen=True)
 class Poisson(Family):
-    """Counts 0, 1, 2, ..."""
+    """Counts 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> float(Poisson().divergence(np.array(2.0), np.array(1.0), np.array(1.0)).round(6))
+    0.386294
+    """
 
     name: ClassVar[str] = "poisson"
     code: ClassVar[int] = 2

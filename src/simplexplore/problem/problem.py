@@ -410,11 +410,25 @@ class Problem(Tabular):
     def from_file(cls, path: str | os.PathLike[str]) -> Problem:
         """Read a problem file.
 
+        Parameters
+        ----------
+        path : str or path
+            Of a TOML file; docs/problem_file.md lists its keys.
+
+        Returns
+        -------
+        Problem
+
         Raises
         ------
         ProblemError
             If the file cannot be read or does not describe a problem. The message
             starts with the file's name.
+
+        Examples
+        --------
+        >>> Problem.from_file("examples/meal.toml").arms  # doctest: +SKIP
+        ('pizza', 'salmon', 'lentils')
         """
         return cls.from_text(read_text(path), source=str(path))
 

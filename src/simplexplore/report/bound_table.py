@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from simplexplore.bound.result import Bound, ScenarioBound, Unconstrained
+    from simplexplore.problem.problem import Problem
 
     from .bound_text import Use
 
 # Said below the table that has the number.
-CHARACTERISTIC_TIME = (
-    "characteristic time: the lower bound is this times kl(delta, 1 - delta), about log(1/delta)"
-)
+CHARACTERISTIC_TIME = "{}: the lower bound is this times kl(delta, 1 - delta), about log(1/delta)"
 
 
 def print_bound(bound: Bound, console: Console) -> None:
@@ -53,11 +52,10 @@ def print_bound(bound: Bound, console: Console) -> None:
         It should not interpret markup: names may contain brackets.
     """
     problem = bound.problem
-    sigma = "" if problem.rewards.knows_sigma else " with unknown sigma"
     console.print(
         f"{count(len(problem.arms), 'arm')}, {count(len(problem.names), 'constraint')}, "
         f"{f'{count(len(problem.measured), MEASURED_LIMIT)}, ' if problem.measured else ''}"
-        f"{problem.rewards.name} rewards{sigma}, delta {bound.delta:g}, {problem.scenario}",
+        f"{problem.rewards.in_words}, delta {bound.delta:g}, {problem.scenario}",
         style="dim",
     )
     console.print()
@@ -97,7 +95,7 @@ def print_bound(bound: Bound, console: Console) -> None:
         )
     console.print()
     _scenarios(bound, arms).print(console, len(problem.arms), "with fewer samples")
-    console.print(CHARACTERISTIC_TIME, style="dim")
+    console.print(CHARACTERISTIC_TIME.format(_least_of(problem)[1]), style="dim")
     if problem.has_costs:
         console.print()
         _spending(bound, arms).print(console, len(problem.arms), "with fewer samples")
@@ -193,12 +191,9 @@ def _scenarios(bound: Bound, names: Mapping[str, str]) -> Table:
     )
     scenarios = list(bound.scenarios.values())
     everything: list[ScenarioBound | Unconstrained] = [*scenarios, bound.unconstrained]
-    has_costs = bound.problem.has_costs
-    least, time = (
-        ("cost", "characteristic cost") if has_costs else ("samples", "characteristic time")
-    )
+    least, time = _least_of(bound.problem)
     table.add_row(f"{least}, at least", *blank, *(number(x.lower_bound) for x in everything))
-    if has_costs:
+    if bound.problem.has_costs:
         paid = (number(x.lower_bound / x.cost_per_sample) for x in everything)
         table.add_row("samples for that", *blank, *paid)
     table.add_row(time, *blank, *(number(x.characteristic_time) for x in everything))
@@ -217,6 +212,12 @@ def _scenarios(bound: Bound, names: Mapping[str, str]) -> Table:
             style="bold" if bound.policy[arm] > 0 else None,
         )
     return table
+
+
+def _least_of(problem: Problem) -> tuple[str, str]:
+    """What a bound says the least of, and what it is called apart from delta."""
+    kind = "cost" if problem.has_costs else "time"
+    return ("cost" if problem.has_costs else "samples"), f"characteristic {kind}"
 
 
 def _spending(bound: Bound, names: Mapping[str, str]) -> Table:

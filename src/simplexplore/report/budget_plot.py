@@ -64,7 +64,7 @@ def _circumstances(results: Sequence[Results]) -> str:
     runs, seeds = ({getattr(r, name) for r in results} for name in ("runs", "seed"))
     return (
         f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
-        f"{problem.rewards.name} rewards, "
+        f"{problem.rewards.in_words}, "
         f"{' to '.join(number(x) for x in sorted(runs))} runs each, "
         f"seed {', '.join(str(seed) for seed in sorted(seeds))}"
     )

@@ -87,7 +87,7 @@ def circumstances(results: Sequence[Results]) -> str:
     return (
         f"{count(problem.size, 'arm')}, {count(len(problem.names), 'constraint')}, "
         f"{f'{count(len(problem.measured), MEASURED_LIMIT)}, ' if problem.measured else ''}"
-        f"{problem.rewards.name} rewards{_drawn(first)}, "
+        f"{problem.rewards.in_words}{_drawn(first)}, "
         f"{f'costs {problem.costs.min():g} to {problem.costs.max():g}, ' * problem.has_costs}"
         f"delta {plan.delta:g}, {f'epsilon {problem.epsilon:g}, ' if problem.epsilon else ''}"
         f"{f'stopping at {problem.stop_when}, ' if problem.stop_when else ''}"

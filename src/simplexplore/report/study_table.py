@@ -37,7 +37,7 @@ def print_status(status: Status, console: Console) -> None:
         f"{status['name']}: {_state(status)}{count(status['rewards'], 'reward')}, "
         f"{status['pending']} pending, "
         f"{status['sampler']}, {status['scenario']}, threshold {status['threshold']} "
-        f"({'proven' if status['proven'] else 'a heuristic'}), delta {status['delta']:g}"
+        f"({_standing(status)}), delta {status['delta']:g}"
         f"{f', epsilon {epsilon:g}' if epsilon else ''}"
         f"{f', stops after {number(budget)} samples' if budget else ''}"
         f"{f', stops at regret {within:g}' if goal and not budget else ''}",
@@ -117,11 +117,23 @@ def _decided(status: Status) -> str:
     assert decision is not None
     at = datetime.fromtimestamp(decision["at"], UTC).strftime("%Y-%m-%d %H:%M:%S")
     later = count(decision["later"], "reward")
+    why = (
+        f"with evidence {number(decision['statistic'])}, where "
+        f"{number(decision['threshold'])} was needed"
+    )
+    if (regret := (status["stop_when"] or {}).get("regret")) is not None:
+        why = f"when no mix could be better by more than {number(regret)}"
     return (
-        f"Decided {at} (UTC) with evidence {number(decision['statistic'])}, where "
-        f"{number(decision['threshold'])} was needed."
+        f"Decided {at} (UTC) {why}."
         f"{f' {later} came later and changed nothing.' if decision['later'] else ''}"
     )
+
+
+def _standing(status: Status) -> str:
+    """What is known of the threshold."""
+    if (status["stop_when"] or {}).get("budget"):
+        return "no delta is promised"
+    return "proven" if status["proven"] else "a heuristic"
 
 
 def _between(low: float | None, high: float | None) -> str:
@@ -137,9 +149,15 @@ def _to_go(status: Status) -> str:
         return "No telling yet how many samples to go."
     if status["to_go"] is None:
         return "The best policies tie at the means seen so far: no telling how many samples to go."
+    more = f"about {number(status['to_go'])} samples to go"
+    if (regret := (status["stop_when"] or {}).get("regret")) is not None:
+        return (
+            f"At the means seen so far, {more} until no mix can be better by more than "
+            f"{number(regret)}."
+        )
     return (
-        f"{percent(status['progress'])} of the evidence needed; about {number(status['to_go'])} "
-        f"samples to go if the means are as they look{_range(status['to_go_range'])}."
+        f"{percent(status['progress'])} of the evidence needed; {more} if the means are as they "
+        f"look{_range(status['to_go_range'])}."
     )
 
 

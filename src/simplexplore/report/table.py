@@ -94,7 +94,7 @@ class Table:
             )
         if shown and len(shown) < len(self._columns):
             left = (c.heading for i, c in enumerate(self._columns) if i not in shown)
-            console.print(f"left out at this width: {', '.join(left)}", style="dim")
+            console.print(f"columns left out at this width: {', '.join(left)}", style="dim")
 
     def _width(self, i: int) -> int:
         """What a column takes without breaking anything but its heading."""

@@ -94,7 +94,8 @@ class WorkerProcesses:
             finally:
                 self._jobs.discard(job)
                 asyncio.get_running_loop().call_later(_KEPT, _end_idle)
-                if not task.done():
+                if not task.done():  # whoever asked is gone: nobody wants to know how it ends
+                    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
                     job.end()
         if kind == "refused":
             raise DocumentError(result)

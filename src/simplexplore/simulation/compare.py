@@ -20,6 +20,7 @@ from simplexplore.errors import SettingError
 from simplexplore.exploration.plan import prepare_simulation
 from simplexplore.problem.catalog import Instance
 from simplexplore.problem.problem import Problem
+from simplexplore.problem.spelling import count
 from simplexplore.samplers import find_sampler
 from simplexplore.tabular import Row, Tabular
 
@@ -51,10 +52,8 @@ class Comparison(Tabular):
     def __repr__(self) -> str:
         runs = sorted({result.runs for group in self.results for result in group})
         each = f"{runs[0]:,}" if len(runs) == 1 else f"{runs[0]:,} to {runs[-1]:,}"
-        return (
-            f"<Comparison: {len(self.names)} instances, {', '.join(self.samplers)}, {each} runs "
-            "each>"
-        )
+        of = count(len(self.names), "instance")
+        return f"<Comparison: {of}, {', '.join(self.samplers)}, {each} runs each>"
 
     def ratios(self) -> Array:
         """Mean stopping times as multiples of the lower bounds, (instances, samplers).
@@ -175,10 +174,22 @@ def compare(
     progress : function, optional
         Called with (what is under way, how many are done, how many there are).
 
+    Returns
+    -------
+    Comparison
+        Its `summary`, `ratios` and rows, for tables; `plot_comparison` draws it.
+
     Raises
     ------
     SettingError
         If an instance has no means or nothing to find out, or a name is not known.
+
+    Examples
+    --------
+    >>> from simplexplore import Problem
+    >>> easy = Problem(["a", "b"], means=[1.0, 0.0], delta=0.1)
+    >>> compare({"easy": easy}, ["top-two"], runs=20)
+    <Comparison: 1 instance, top-two, 20 runs each>
     """
     check_counts(runs=runs, seed=seed, workers=workers, max_steps=max_steps)
     named = _named(instances)

@@ -340,7 +340,12 @@ def save_results(results: Sequence[Results], folder: str | os.PathLike[str]) -> 
     """Write results into a folder, which is made if necessary.
 
     Results that the folder held before are replaced; other files are left alone. Files of
-    one's own samplers and thresholds are stored too.
+    one's own samplers and thresholds are stored too. `load_results` reads them back.
+
+    Parameters
+    ----------
+    results : sequence of Results
+    folder : str or path
 
     Raises
     ------
@@ -355,6 +360,11 @@ def load_results(folder: str | os.PathLike[str]) -> list[Results]:
     """Read the results that `save_results` (or ``simulate --out``) wrote.
 
     Lower bounds are computed again, from the problem and the means.
+
+    Returns
+    -------
+    list of Results
+        In the order in which they were saved.
 
     Raises
     ------

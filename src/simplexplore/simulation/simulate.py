@@ -98,6 +98,22 @@ def simulate(
     -------
     Results
         Of the runs finished; all of them unless interrupted (Ctrl-C keeps what is done).
+
+    Raises
+    ------
+    MeansError
+        If there are no means, or they do not fit the problem.
+    SettingError
+        If sampler, threshold or another setting cannot be used for this problem.
+
+    Examples
+    --------
+    >>> from simplexplore import Problem
+    >>> results = simulate(Problem(["a", "b"], delta=0.1), [1.0, 0.0], runs=20, seed=0)
+    >>> results
+    <Results: top-two, end-of-time, 20 of 20 runs, threshold tilt, seed 0>
+    >>> bool(results.stopping_times.mean() > results.lower_bound)
+    True
     """
     check_counts(runs=runs, seed=seed, workers=workers, max_steps=max_steps)
     plan = prepare_simulation(

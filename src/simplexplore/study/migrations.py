@@ -161,6 +161,8 @@ _VERSION_4 = """
     )
 """
 
+_VERSION_5 = "ALTER TABLE history ADD COLUMN means TEXT"
+
 # Events that are in memory at a time.
 _CHUNK = 10_000
 
@@ -219,6 +221,10 @@ def _to_version_4(connection: Connection) -> None:
     _execute(connection, _VERSION_4)
 
 
+def _to_version_5(connection: Connection) -> None:
+    _execute(connection, _VERSION_5)
+
+
 def _link_events(connection: Connection, study: int) -> int | None:
     """Copy a journal as it is, with checksums; returns the last, if there is one."""
     columns = 'kind, pull, arm, reward, "key", data, at, seq'
@@ -253,6 +259,7 @@ MIGRATIONS: list[Callable[[Connection], None]] = [
     _to_version_2,
     _to_version_3,
     _to_version_4,
+    _to_version_5,
 ]
 
 

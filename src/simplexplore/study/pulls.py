@@ -11,19 +11,43 @@ from simplexplore.errors import Place, PullError, SettingError
 
 @dataclass(frozen=True)
 class Pull:
-    """A pull to make: play the arm, then tell the reward under this id."""
+    """A pull to make: play the arm, then tell the reward under this id.
+
+    Attributes
+    ----------
+    id : str
+        Unique in all stores.
+    arm : str
+        The arm to play.
+    at : float
+        When it was asked for, in seconds since 1970.
+    """
 
     id: str
     arm: str
-    at: float  # when it was asked for, in seconds since 1970
+    at: float
 
 
 @dataclass(frozen=True)
 class Reward:
     """A reward to tell: of a pull, or of an arm that was played elsewhere.
 
-    With a key, telling it twice counts once. Where limits are measured, `measured` holds the
-    measurements of the pull by name.
+    Attributes
+    ----------
+    reward : float
+    pull : str or None
+        The id of the pull.
+    arm : str or None
+        Instead of a pull, the arm that was played elsewhere.
+    key : str or None
+        With a key, telling it twice counts once.
+    measured : mapping or None
+        Where limits are measured, the measurements of the pull by name.
+
+    Examples
+    --------
+    >>> Reward(7.5, arm="pizza", key="table 4").arm
+    'pizza'
     """
 
     reward: float

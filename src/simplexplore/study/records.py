@@ -82,6 +82,8 @@ class HistoryPoint(TypedDict):
     threshold: float
     policy: list[float] | None  # None while none seems to keep the measured limits
     counts: NotRequired[list[int]]  # rewards by arm; of older points they are not known
+    # Low, mean and high by arm at every 10% more rewards, of up to 100 arms; None: unlimited.
+    means: NotRequired[list[list[float | None]]]
 
 
 class Decision(TypedDict):

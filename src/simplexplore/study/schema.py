@@ -64,6 +64,7 @@ history = sa.Table(
     sa.Column("threshold", sa.Double),
     sa.Column("policy", sa.Text),  # JSON
     sa.Column("counts", sa.Text),  # JSON: rewards by arm; None in points of version 3
+    sa.Column("means", sa.Text),  # JSON: low, mean, high by arm; None in most points
 )
 
 snapshots = sa.Table(

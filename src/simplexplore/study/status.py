@@ -17,7 +17,7 @@ from simplexplore.bound.result import Bound
 from simplexplore.errors import NotConvergedError
 from simplexplore.exploration.engines import ExplorationEngine
 from simplexplore.exploration.expected_samples import expected_samples
-from simplexplore.exploration.intervals import mean_intervals
+from simplexplore.exploration.intervals import known_means
 from simplexplore.exploration.measured_safety import promise
 from simplexplore.exploration.measured_status import measured_status
 from simplexplore.exploration.moment import Moment, moment_of
@@ -168,8 +168,7 @@ def status_of(state: State) -> StateStatus:
     engine = state.deciding_engine
     plan, run = engine.plan, engine.run
     problem = plan.problem
-    means = problem.rewards.from_unit(run.mean)
-    low, high = mean_intervals(problem, run.n, means, plan.delta, engine.bets, engine.squares)
+    low, means, high = known_means(engine)
     policy = engine.policy if engine.has_answer else None
     known = _planned(state, engine) if engine.is_warm and not problem.measured else None
     bound = None if known is None else known.bound

@@ -28,6 +28,9 @@ from .schema import snapshots, studies
 # Events that are in memory at a time.
 CHUNK = 50_000
 
+# What points of the history hold as JSON.
+_LISTS = ("policy", "counts", "means")
+
 
 class Head(NamedTuple):
     """The end of a journal: number of the last event, checksum, and whose journal it is."""
@@ -263,9 +266,8 @@ class Store(Database):
 
     def add_point(self, connection: Connection, study: int, point: HistoryPoint) -> None:
         """Add to a study's history."""
-        lists = {name: json.dumps(point[name]) for name in ("policy", "counts")}
-        row = {**point, "study": study, **lists}
-        connection.execute(queries.ADD_POINT, row)
+        lists = {name: json.dumps(point.get(name)) for name in _LISTS if name in point}
+        connection.execute(queries.ADD_POINT, {"means": None, **point, "study": study, **lists})
 
     def points(self, connection: Connection, study: int, after: int = 0) -> list[HistoryPoint]:
         """A study's history after a given event."""
@@ -275,7 +277,7 @@ class Store(Database):
                 HistoryPoint,
                 {
                     **{name: value for name, value in row.items() if value is not None},
-                    **{name: json.loads(row[name]) for name in ("policy", "counts") if row[name]},
+                    **{name: json.loads(row[name]) for name in _LISTS if row[name]},
                 },
             )
             for row in found

@@ -66,6 +66,32 @@ class Study(Tabular):
 
     Every method is one transaction: it happens as a whole or not at all. Objects may be
     shared by threads, and any number of processes may open the same study.
+
+    Attributes
+    ----------
+    store : Store
+        Where it is kept.
+    name : str
+    problem : Problem
+    created : float
+        When, in seconds since 1970.
+    seed : int
+    expire_after : float
+        Seconds after which a pull without a reward expires; infinite if never.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from simplexplore import Problem
+    >>> folder = TemporaryDirectory()
+    >>> study = Study.create(f"{folder.name}/mix.db", "mix", Problem(["a", "b"], delta=0.1))
+    >>> (pull,) = study.ask()
+    >>> pull.arm, study.tell(pull, 1.5).outcome
+    ('a', 'told')
+    >>> study.status()["rewards"], study.stopped
+    (1, False)
+    >>> study.close()
+    >>> folder.cleanup()
     """
 
     def __init__(self, store: Store, row: Row[Any]) -> None:
@@ -119,6 +145,19 @@ class Study(Tabular):
             again. Its reward still counts if it comes later.
         key : str, optional
             Names the request: made again under the same key, it gives the same study.
+
+        Returns
+        -------
+        Study
+
+        Raises
+        ------
+        SettingError
+            If the sampler, the threshold or another setting cannot be used for this problem.
+        ConflictError
+            If the store has a study of that name.
+        StoreError
+            If the store cannot be used.
         """
         check_name(name)
         problem = check_problem(problem)
@@ -133,7 +172,15 @@ class Study(Tabular):
 
     @classmethod
     def open(cls, url: str | os.PathLike[str] | Store, name: str) -> Study:
-        """Find a study by its name; a database that restarts is waited for."""
+        """Find a study by its name; a database that restarts is waited for.
+
+        Raises
+        ------
+        UnknownStudyError
+            If the store has no study of that name.
+        StoreError
+            If the store is not there, damaged, or made by a newer version.
+        """
 
         def opened() -> Study:
             store = url if isinstance(url, Store) else Store(url, must_exist=True)
@@ -178,6 +225,18 @@ class Study(Tabular):
             Pulls wanted. Pending ones count, so batches do not pile on one arm.
         key : str, optional
             Names the request: asked again under the same key, it gives the same pulls.
+
+        Returns
+        -------
+        list of Pull
+            Each with an id under which its reward is told.
+
+        Raises
+        ------
+        StoppedError
+            If the study has its answer.
+        PausedError
+            If it is paused or archived.
         """
         return ask(self._replica, n, key, self.expire_after)
 
@@ -204,16 +263,57 @@ class Study(Tabular):
     ) -> Told:
         """Report the reward of a pull, or of an arm that was played elsewhere.
 
-        Where limits are measured, `measured` holds the measurements of the pull by name. Telling
-        a pull twice is harmless if the reward is the same and refused otherwise. A reward of a
-        pull made elsewhere counts each time it is told, unless it has a key.
+        Telling a pull twice is harmless if the reward is the same and refused otherwise. A reward
+        of a pull made elsewhere counts each time it is told, unless it has a key.
+
+        Parameters
+        ----------
+        pull : str or Pull
+            What `ask` gave, or its id.
+        reward : float
+        measured : mapping, optional
+            Where limits are measured, the measurements of the pull by name.
+        arm : str, optional
+            Instead of a pull, the arm that was played elsewhere.
+        key : str, optional
+            Names the reward of an arm, so that telling it twice counts once.
+
+        Returns
+        -------
+        Told
+            What became of it, and whether the study has its answer now.
+
+        Raises
+        ------
+        RewardError
+            If the family cannot produce such a reward, or a measurement is missing.
+        PullError
+            If the study never gave out this pull.
+        ConflictError
+            If another reward is recorded for it; `void` strikes that out.
         """
         identity = pull.id if isinstance(pull, Pull) else pull
         told = Reward(reward, identity, arm, key, measured)  # type: ignore[arg-type]
         return self.tell_many([told])[0]
 
     def tell_many(self, rewards: Iterable[RewardLike]) -> Answers:
-        """Report many rewards at once: all are taken in, or none."""
+        """Report many rewards at once: all are taken in, or none.
+
+        Parameters
+        ----------
+        rewards : iterable of Reward or tuple
+            A tuple is a pull, its reward and, where limits are measured, its measurements.
+
+        Returns
+        -------
+        list of Told
+            In the same order.
+
+        Raises
+        ------
+        RewardError, PullError, ConflictError
+            As `tell` does, naming the reward that is wrong.
+        """
         wanted = [as_reward(item) for item in rewards]
         if len(wanted) > MAX_BATCH:
             raise TooLargeError(f"at most {MAX_BATCH} rewards at a time; got {len(wanted)}.")
@@ -253,7 +353,15 @@ class Study(Tabular):
     # ------------------------------------------------------------------ other events
 
     def extend(self, delta: float, *, key: str | None = None) -> None:
-        """Go on with a smaller delta: more confidence, more samples."""
+        """Go on with a smaller delta: more confidence, more samples.
+
+        Raises
+        ------
+        SettingError
+            If it is not smaller than the present one.
+        PausedError
+            If the study is archived.
+        """
         delta = self.problem.replace(delta=delta).delta
         check_key(key)
 
@@ -305,6 +413,13 @@ class Study(Tabular):
         event : int, optional
             Instead of a pull, the number of the reward in the journal (`events`): of pulls made
             elsewhere.
+        key : str, optional
+            Names the request, so that it can be repeated safely.
+
+        Returns
+        -------
+        dict
+            The event, as `events` has it.
         """
         identity = pull.id if isinstance(pull, Pull) else pull
         return self._record(void(self._replica, identity, event, reason, key))
@@ -336,7 +451,7 @@ class Study(Tabular):
 
     def tag(self, *tags: str) -> None:
         """Give the study these tags and no others, by which lists can be searched."""
-        chosen = [*dict.fromkeys(tag.strip() for tag in tags)]
+        chosen = [*dict.fromkeys(tag.strip() if type(tag) is str else "" for tag in tags)]
         if len(chosen) > 20 or not all(
             0 < len(tag) <= 50 and tag.isprintable() and "," not in tag for tag in chosen
         ):
@@ -391,11 +506,25 @@ class Study(Tabular):
         return event_record(event, self._replica.ids, self.problem.arms)
 
     def history(self, after: int = 0) -> Points:
-        """Statistic against threshold over time, for the comparison that is least settled."""
+        """Evidence over time, after a given event.
+
+        Returns
+        -------
+        list of dict
+            Points at every 2% more rewards: `seq`, `at`, `rewards`; `statistic` against
+            `threshold` for the comparison that is least settled; `policy`; rewards by arm
+            (`counts`); at every 10% more rewards, low, mean and high by arm (`means`).
+        """
         return self._replica.history(after)
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all pulls with their rewards to a .csv, .json or .parquet file."""
+        """Write all pulls with their rewards to a .csv, .json or .parquet file.
+
+        Returns
+        -------
+        int
+            How many pulls were written.
+        """
         with self._replica.latest() as state:
             head, voided, answer = state.seq, state.corrections.voided, state.answer
         events = takewhile(lambda event: event["seq"] <= head, self.each_event())
@@ -437,7 +566,13 @@ class Study(Tabular):
             }
 
     def verify(self) -> bool:
-        """Replay the whole journal and compare with the state in use, to the last bit."""
+        """Replay the whole journal and compare with the state in use, to the last bit.
+
+        Raises
+        ------
+        StoreError
+            If an event of the journal is damaged; the message says which.
+        """
         return self._replica.verify()
 
 

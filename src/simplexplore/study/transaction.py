@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
+import numpy as np
 from sqlalchemy.engine import Connection
 
 from simplexplore import __version__
 from simplexplore.errors import ConflictError
+from simplexplore.exploration.intervals import known_means
 from simplexplore.protocol import ALL
 
 from .decision import Corrections
@@ -24,8 +26,12 @@ from .store import Store
 # Events between snapshots: replaying them takes a fraction of a second.
 SNAPSHOT_EVERY = 4_000
 
-# The history has a point at every step of the logarithm of the number of rewards: 2% more.
+# The history has a point at every step of the logarithm of the number of rewards: 2% more. Means
+# with their intervals, which take some milliseconds, are at fewer of them, and not of many arms.
 HISTORY_STEP = 0.02
+MEANS_STEP = 0.1
+MEANS_CLOSE = 1e-3
+MOST_MEANS = 100
 
 
 class _Concluded(NamedTuple):
@@ -151,8 +157,11 @@ class Transaction:
         self.is_dirty = self.is_spoiled = True
         with self._journal.explained():
             recorded = state.decide(proposed, now, progress)
-        if _has_evidence(state) and _is_due(rewards, state.rewards, recorded):
+        if _has_evidence(state) and _is_due(rewards, state.rewards, recorded, HISTORY_STEP):
             self._points.append(self._point(now))
+            few = state.engine.plan.problem.size <= MOST_MEANS
+            if few and _is_due(rewards, state.rewards, recorded, MEANS_STEP):
+                self._points[-1]["means"] = _means(state)
         self._events += recorded
         self._now = now
         for event in recorded:
@@ -234,13 +243,21 @@ def snapshot_code(state: State) -> str:
     return f"{__version__} {state.engine.fingerprint}"
 
 
-def _is_due(before: int, rewards: int, recorded: Sequence[Event]) -> bool:
-    """Whether the history needs a point: at every 2% more rewards, and where delta or state change.
+def _means(state: State) -> list[list[float | None]]:
+    """Low, mean and high by arm: intervals that hold together, at every moment."""
+    low, means, high = known_means(state.engine, MEANS_CLOSE)
+    known = np.where(state.engine.run.n > 0, means, math.nan)
+    rows = np.stack([low, known, high], axis=1).tolist()
+    return [[one if math.isfinite(one) else None for one in row] for row in rows]
+
+
+def _is_due(before: int, rewards: int, recorded: Sequence[Event], step: float) -> bool:
+    """Whether the history needs a point: at every step, and where delta or state change.
 
     It depends on the journal alone, not on who writes.
     """
     if any(event.kind in ("stopped", "extended", "voided") for event in recorded):
         return True
     return rewards > before and (
-        before == 0 or math.log(rewards) // HISTORY_STEP > math.log(before) // HISTORY_STEP
+        before == 0 or math.log(rewards) // step > math.log(before) // step
     )

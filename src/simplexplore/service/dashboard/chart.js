@@ -4,11 +4,12 @@ import { number } from "./numbers.js";
 
 const HEIGHT = 260, LEFT = 44, TOP = 12, BOTTOM = 34, APART = 14;
 
-// Round numbers from 0 to an end, about as many as wanted.
-function rounds(end, wanted) {
-  const rough = end / wanted, power = 10 ** Math.floor(Math.log10(rough));
+// Round numbers between two ends, about as many as wanted.
+export function rounds(start, end, wanted) {
+  const rough = (end - start) / wanted, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough);
-  return Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, i) => i * step);
+  const first = Math.ceil(start / step - 1e-9);
+  return Array.from({ length: Math.floor(end / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
 }
 
 // Heights in order of the values wanted, at least so far apart that texts do not overlap.
@@ -24,7 +25,11 @@ function spread(wanted) {
   return found;
 }
 
-const short = (text, letters) => text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
+// Without its middle: names often differ at their ends. Tables of the command line shorten alike.
+function short(text, letters) {
+  const tail = Math.floor((letters - 1) / 2);
+  return text.length > letters ? `${text.slice(0, letters - 1 - tail)}…${text.slice(-tail)}` : text;
+}
 
 // `lines`: {name, style, points: [[x, y], ...], later: [[x, y], ...]}; what is later is drawn apart.
 // `mark`: {x, text}, a moment on the way.
@@ -36,10 +41,10 @@ export function chart({ label, width, endX, endY, lines, mark = null, right = 78
   const ends = spread(lines.map(({ points, later = [] }) => y([...points, ...later].at(-1)[1]) + 4));
   const onLeft = mark && x(mark.x) > (width - right + LEFT) / 2;
   return svg("svg", { role: "img", width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, "aria-label": label },
-    ...rounds(endY, 4).flatMap((value) => [
+    ...rounds(0, endY, 4).flatMap((value) => [
       svg("line", { class: "axis", x1: LEFT, x2: width - right, y1: y(value), y2: y(value) }),
       svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, format(value))]),
-    ...rounds(endX, Math.max(2, width / 160)).filter(Number.isInteger).map((value) =>
+    ...rounds(0, endX, Math.max(2, width / 160)).filter(Number.isInteger).map((value) =>
       svg("text", { x: x(value), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" }, number(value))),
     svg("text", { x: width - right, y: HEIGHT - 2, "text-anchor": "end" }, "rewards"),
     ...(mark ? [svg("line", { class: "moment", x1: x(mark.x), x2: x(mark.x), y1: TOP, y2: HEIGHT - BOTTOM }),

@@ -14,7 +14,7 @@ const interval = ({ value, value_interval: ends }) => value === null ? null : el
   ends[0] === null || ends[1] === null ? "" : el("span", { class: "dim" }, ` (${number(ends[0])} to ${number(ends[1])})`));
 
 function figures(found) {
-  return el("div", { class: "wide" }, table("", ["Study", "State", "Mix", "It earns", "Evidence", "Confidence", "Rewards", "Allowed error"],
+  return el("div", { class: "wide" }, table("", ["Study", "State", "Mix", "It earns", "Progress", "Confidence", "Rewards", "Allowed error"],
     found.map(({ status }) => [
       el("a", { href: studyPage(status.name) }, status.name),
       el("span", {}, el("span", { class: `state ${status.state}` }, status.state),

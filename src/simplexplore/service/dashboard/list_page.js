@@ -14,7 +14,7 @@ const ORDERS = {
   changed: ["the latest change first", (a, b) => b.changed - a.changed],
   created: ["the newest first", (a, b) => b.created - a.created],
   name: ["by name", (a, b) => a.name.localeCompare(b.name)],
-  progress: ["the most evidence first", (a, b) => (b.progress ?? -1) - (a.progress ?? -1)],
+  progress: ["the furthest first", (a, b) => (b.progress ?? -1) - (a.progress ?? -1)],
   rewards: ["the most rewards first", (a, b) => b.rewards - a.rewards],
 };
 
@@ -24,7 +24,7 @@ const none = () => [el("p", {}, "There are no studies yet."), may("run")
 
 const list = (shown, total, order, cells) => table(
   `${number(shown.length)} of ${number(total)} ${total === 1 ? "study" : "studies"}, ${order}`,
-  ["Study", "State", "Evidence", "Rewards", "Pending", "Allowed error", "Last change", "Compare"],
+  ["Study", "State", "Progress", "Rewards", "Pending", "Allowed error", "Last change", "Compare"],
   shown.map((one) => [
     el("span", {}, el("a", { id: `study-${one.name}`, href: studyPage(one.name) }, one.name),
       ...(one.tags ?? []).flatMap((tag) => [" ", cells.tag(tag)])),

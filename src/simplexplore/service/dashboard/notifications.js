@@ -48,5 +48,5 @@ export function notificationForm(name) {
   box.addEventListener("change", save);
   hours.addEventListener("change", save);
   return el("div", {}, el("label", { class: "check" }, box, "Notify me in this browser when the study stops or stalls"),
-    field("notify-hours", "It stalls after hours without a reward", hours), result);
+    field("notify-hours", "Hours without a reward until it counts as stalled", hours), result);
 }

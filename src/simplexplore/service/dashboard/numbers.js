@@ -17,6 +17,9 @@ export function percent(share) {  // only all is 100%, only none is 0%
 export const confidence = (share) =>
   share === null ? "–" : `${Math.floor(1000 * Math.max(0, share)) / 10}%`;
 
+/** The confidence that goes with an allowed error: one is never certain. */
+export const sure = (delta) => delta < 0.001 ? `1 - ${number(delta)}` : number(1 - delta);
+
 export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
 
 export const time = (seconds) => new Date(1000 * seconds).toLocaleString([],

@@ -3,6 +3,7 @@ import { call, listen, newKey, pause } from "./api.js";
 import { csvUpload } from "./csv_upload.js";
 import { dim, el, renew, section } from "./dom.js";
 import { evidence } from "./evidence_chart.js";
+import { means } from "./means_chart.js";
 import { isWanted, watcher } from "./notifications.js";
 import { number, plural, time } from "./numbers.js";
 import { announce, begin, clearError, main, showError, showPassingError } from "./page.js";
@@ -13,16 +14,17 @@ import { isRoleKnown, learnRole, may } from "./role.js";
 import { shares } from "./share_chart.js";
 import { actions, switches } from "./study_actions.js";
 import { figures, inWords } from "./study_summary.js";
-import { RECENT, arms, comparisons, constraints, measuredLimits, outcome, recent, warning } from "./study_tables.js";
+import { RECENT, arms, comparisons, constraints, inOrder, measuredLimits, outcome, recent, warning } from "./study_tables.js";
 import { FEW } from "./table.js";
 import { workerSnippets } from "./worker_snippets.js";
 
 const REDRAW = 1000;  // milliseconds at least between two redrawings
 const MORE = 200;     // events of which the latest are shown
+const MOST_MEANS = 100;  // arms whose means over time a study keeps
 
 // The page without content, and the places that content goes to.
 function layOut(name) {
-  const places = Object.fromEntries(["words", "switches", "run", "figures", "chart", "shares", "arms", "limits", "measured", "edges",
+  const places = Object.fromEntries(["words", "switches", "run", "figures", "chart", "shares", "means", "arms", "limits", "measured", "edges",
     "recent", "problem", "workers", "acts"].map((id) => [id, el("div", { id: `at-${id}` })]));
   places.about = dim("");
   places.running = section("Run it", "run", places.run);
@@ -31,6 +33,7 @@ function layOut(name) {
   places.content = el("div", { hidden: true }, places.about, places.words, places.switches, places.running, places.figures,
     el("div", { class: "pair" }, section("Evidence", "evidence", places.chart),
       section("Shares of the samples", "shares", places.shares)),
+    section("Means over time", "means", places.means),
     section("Arms", "arms", places.arms),
     places.measuring,
     section("Constraints", "constraints", places.limits),
@@ -49,7 +52,7 @@ function draw(places, study) {
   const tags = status.tags.length ? `, tags: ${status.tags.join(", ")}` : "";
   places.about.replaceChildren(el("span", { class: `state ${status.state}` }, status.state),
     ` ${status.sampler}, ${status.scenario}, threshold ${status.threshold} ` +
-    `(${status.proven ? "proven" : "a heuristic"}), since ${time(status.created)}${tags}`);
+    `(${status.proven ? "proven" : status.stop_when?.budget ? "no delta is promised" : "a heuristic"}), since ${time(status.created)}${tags}`);
   renew(places.words, el("div", { class: status.answer ? "answer done" : "answer" },
     ...words.map((text) => el("p", {}, text))), warning(status));
   renew(places.switches, switches(study.path, status, study.changed));
@@ -60,6 +63,7 @@ function draw(places, study) {
   renew(places.chart, ...(points.length ? evidence(points, width, status.decision) : [nothing]));
   const byArm = shares(points, status.arms.map((arm) => arm.arm), width, status.decision);
   renew(places.shares, ...(byArm ?? [points.length ? dim("Known of newer rewards only.") : nothing.cloneNode(true)]));
+  drawMeans(places, study);
   drawArms(places, study);
   renew(places.limits, status.constraints.length + status.exploration.length ? constraints(status) : dim("There are none."));
   places.measuring.hidden = !status.measured;
@@ -72,12 +76,25 @@ function draw(places, study) {
   if ((status.answer || status.policy) && words[0] !== study.heard) announce(study.heard = words[0]);
 }
 
+// A button that shows all arms instead of a few, and back again.
+function moreArms(id, few, number, all, redraw) {
+  return number > few ? el("p", {}, el("button", { type: "button", id, "aria-expanded": String(all), onclick: () => redraw(!all) },
+    all ? `Show the first ${few}` : `Show all ${number} arms`)) : null;
+}
+
+function drawMeans(places, study) {
+  const { status, points, showsAllMeans: all } = study, width = Math.max(280, main.clientWidth - 2), number = status.arms.length;
+  const few = width < 600 ? FEW / 2 : FEW;
+  if (number > MOST_MEANS) return renew(places.means, dim(`Kept for up to ${MOST_MEANS} arms; the means of now are below.`));
+  const drawn = means(points, status, inOrder(status.arms, few).slice(0, all ? number : few), width);
+  renew(places.means, ...(drawn ?? [dim("Nothing to draw until there are rewards.")]), drawn && moreArms("all-means", few, number, all,
+    (next) => { study.showsAllMeans = next; drawMeans(places, study); }));
+}
+
 function drawArms(places, study) {
   const number = study.status.arms.length, all = study.showsAllArms;
-  renew(places.arms, el("div", { class: "wide" }, arms(study.status, all)),
-    number > FEW ? el("p", {}, el("button", { type: "button", id: "all-arms", "aria-expanded": String(all),
-      onclick: () => { study.showsAllArms = !all; drawArms(places, study); } },
-    all ? `Show the first ${FEW}` : `Show all ${number} arms`)) : null);
+  renew(places.arms, el("div", { class: "wide" }, arms(study.status, all)), moreArms("all-arms", FEW, number, all,
+    (next) => { study.showsAllArms = next; drawArms(places, study); }));
 }
 
 function drawEvents(places, study) {
@@ -129,7 +146,7 @@ function since(events) {
 export async function showStudy(name) {
   const path = `/studies/${encodeURIComponent(name)}`;
   const places = layOut(name), notify = watcher(name);
-  const study = { name, path, changed, status: null, points: [], events: [], showsAllArms: false, showsMore: false, heard: "" };
+  const study = { name, path, changed, status: null, points: [], events: [], showsAllArms: false, showsAllMeans: false, showsMore: false, heard: "" };
 
   async function refresh() {
     if (!isRoleKnown()) await learnRole();

@@ -1,20 +1,20 @@
 // A study in two sentences and a few figures.
 import { el } from "./dom.js";
-import { confidence, number, percent, plural, time } from "./numbers.js";
+import { confidence, number, percent, plural, sure, time } from "./numbers.js";
 
 export function inWords(status) {
   if (status.answer) {
     return [status.answer_in_words,
       (status.epsilon && status.answer.policy ? `It earns at most ${number(status.epsilon)} less than the best mix${status.measured ? " that keeps the measured limits" : ""}. ` : "") +
       `Found with ${plural(status.answer.rewards, "reward")}` +
-      (status.proven ? "." : ", by a rule of thumb: nothing is proven of this threshold."),
-      decided(status.decision)];
+      (status.proven || status.stop_when?.budget ? "." : ", by a rule of thumb: nothing is proven of this threshold."),
+      decided(status)];
   }
   if (status.infeasible) return [`It looks as if no mix kept ${limits(status)}.`, left(status)];
   if (!status.policy && status.measured) return ["No answer yet: some arms have too few rewards.", "Every arm is played a few times first."];
   if (!status.policy) return ["No answer yet: some arms have no reward.", "Every arm is played first."];
   const [low, high] = status.value_interval;
-  const value = low === null || high === null ? "" : `, between ${number(low)} and ${number(high)} with confidence ${number(1 - status.delta)}`;
+  const value = low === null || high === null ? "" : `, between ${number(low)} and ${number(high)} with confidence ${sure(status.delta)}`;
   if (status.state === "paused") return [`Paused. Best mix so far: ${status.policy_in_words}.`, "No pulls are given out until it is resumed; rewards are still taken."];
   const kind = status.epsilon ? "Good mix" : "Best mix";
   return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left(status)}`];
@@ -24,14 +24,24 @@ export function inWords(status) {
 const limits = ({ measured }) => measured.map(({ name, limit }) =>
   `${name} ${limit.startsWith("<") ? "below" : "above"} ${limit.slice(3)}`).join(" and ");
 
-const left = (status) => status.to_go !== null
-  ? `${percent(status.progress)} of the evidence needed; about ${number(status.to_go)} samples to go if the means are as they look${range(status.to_go_range)}.`
-  : status.measured ? "No telling yet how many samples to go."
-    : "The best mixes tie at the means seen so far: no telling how many samples to go.";
+// What is still to be done.
+function left({ progress, to_go: more, to_go_range: ends, stop_when: goal, measured }) {
+  if (goal?.budget) return `${number(more ?? goal.budget)} of ${number(goal.budget)} samples to go.`;
+  if (more === null) {
+    return measured ? "No telling yet how many samples to go."
+      : "The best mixes tie at the means seen so far: no telling how many samples to go.";
+  }
+  const about = `about ${number(more)} samples to go`;
+  return goal?.regret ? `At the means seen so far, ${about} until no mix can be better by more than ${number(goal.regret)}.`
+    : `${percent(progress)} of the evidence needed; ${about} if the means are as they look${range(ends)}.`;
+}
 
 // How and when it was decided; what came later stands apart.
-function decided({ at, statistic, threshold, later }) {
-  return `Decided on ${time(at)}, with evidence ${number(statistic)} where ${number(threshold)} was needed. ` + (later ? `${plural(later, "reward")} came later and changed nothing: ` +
+function decided({ decision: { at, statistic, threshold, later }, stop_when: goal }) {
+  const why = goal?.budget ? "when the samples were spent"
+    : goal?.regret ? `when no mix could be better by more than ${number(goal.regret)}`
+      : `with evidence ${number(statistic)} where ${number(threshold)} was needed`;
+  return `Decided on ${time(at)}, ${why}. ` + (later ? `${plural(later, "reward")} came later and changed nothing: ` +
       "all figures are those of the decision." : "");
 }
 
@@ -48,7 +58,7 @@ export function figures(status) {
     ...(status.measured ? [] : [["At most lost", status.regret_bound === null ? "not known" : number(status.regret_bound)]]),
   ];
   const pairs = [
-    ["Evidence", percent(status.answer ? 1 : status.progress)],
+    [status.stop_when ? "Progress" : "Evidence", percent(status.answer ? 1 : status.progress)],
     ["Samples to go", status.answer ? "0" : number(status.to_go)],
     ...("cost" in status ? [
       ["Cost so far", number(status.cost)],

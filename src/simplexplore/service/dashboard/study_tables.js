@@ -5,23 +5,25 @@ import { FEW, bar, pictured, table, tick } from "./table.js";
 
 export const RECENT = 15;  // events shown
 
+/** Numbers of arms: as they are, or of more than a few, those that matter most first. */
+export function inOrder(arms, few) {
+  const order = arms.map((_, a) => a), by = (a, b) => (b.policy ?? 0) - (a.policy ?? 0) || b.rewards - a.rewards;
+  return arms.length > few ? order.sort((a, b) => by(arms[a], arms[b])) : order;
+}
+
 export function arms(status, all) {
   const known = status.arms.filter((arm) => arm.mean !== null);
   const ends = known.flatMap((arm) => [arm.low ?? arm.mean, arm.high ?? arm.mean]);
   const from = Math.min(...ends), span = Math.max(...ends) - from || 1;
   const place = (value) => 100 * (value - from) / span;
   const most = Math.max(...status.arms.map((arm) => Math.max(arm.rewards + arm.pending, arm.target)), 1);
-  const order = [...status.arms];
-  if (order.length > FEW) {
-    order.sort((a, b) => (b.policy ?? 0) - (a.policy ?? 0) || b.rewards - a.rewards);
-  }
   const later = status.arms.some((arm) => arm.later);
   const learned = status.arms.some((arm) => arm.sigma !== undefined);  // where nobody knows it
   return table(
     "Means with intervals that hold together, at every moment; samples with their target as a mark",
     ["Arm", "In the mix", "Mean", "Between", ...(learned ? ["Sigma seen"] : []), "Samples", "Target", "Pending",
       ...(later ? ["After the decision"] : [])],
-    order.slice(0, all ? order.length : FEW).map((arm) => [
+    inOrder(status.arms, FEW).slice(0, all ? status.arms.length : FEW).map((a) => status.arms[a]).map((arm) => [
       arm.arm,
       arm.policy === null ? null : pictured(number(arm.policy), ...bar(arm.policy)),
       arm.mean === null ? null : pictured(number(arm.mean),
@@ -123,7 +125,7 @@ export function comparisons(status) {
     .filter(([, rate]) => rate * sign > 0)
     .map(([arm, rate]) => Math.abs(rate) === 1 ? arm : `${number(Math.abs(rate))} ${arm}`).join(", ");
   const order = [...status.edges].sort((a, b) => (a.statistic - a.threshold) - (b.statistic - b.threshold));
-  const together = status.answer && order.some((edge) => edge.statistic < edge.threshold)
+  const together = status.answer && !status.stop_when && order.some((edge) => edge.statistic < edge.threshold)
     ? "All other mixes were ruled out together, before each comparison had evidence enough of its own. " : "";
   return table(together + (order.length > FEW ? `The ${FEW} least settled of ${order.length}` : ""),
     ["Less of", "More of", "Evidence", "Needed"],

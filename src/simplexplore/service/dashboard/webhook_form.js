@@ -12,7 +12,7 @@ export async function webhookForm(path) {
   return form({ id: "webhook-form" }, [
     now.trouble ? el("p", { class: "error" }, `The last message did not arrive: ${now.trouble}`) : "",
     field("webhook", "Webhook", url, "The service posts a short JSON message there when the study stops or stalls. Empty: nowhere."),
-    field("webhook-hours", "It stalls after hours without a reward while pulls are pending", hours)],
+    field("webhook-hours", "Hours without a reward, while pulls are pending, until it counts as stalled", hours)],
   "Save", async () => {
     await call(`${path}/webhook`, { url: url.value, stall_after: 3600 * Number(hours.value) });
     return url.value ? "Saved." : "Removed.";

@@ -34,13 +34,15 @@ curl -s "$url/rewards"${token} -H 'Content-Type: application/json' \\
 `;
 };
 
-const r = (name, secret, measured) => `library(httr2)
+const r = (name, secret, measured) => `library(httr2)   # R 4.1 or later, and install.packages(c("httr2", "jsonlite"))
 
 study <- function(path) request(paste0(${quoted(`${SERVICE}/v1/studies/${encodeURIComponent(name)}`)}, path))${secret ? ' |>\n  req_auth_bearer_token("sx_...")' : ""}
-post <- function(path, body) study(path) |> req_body_json(body) |> req_perform() |> resp_body_json()
+post <- function(path, body) study(path) |> req_body_json(body) |>
+  req_error(body = function(response) resp_body_json(response)$detail) |>
+  req_perform() |> resp_body_json()
 repeat {
   pull <- post("/pulls", list(n = 1))$pulls[[1]]
-  ${measured.length ? `found <- measure(pull$arm)                   # your experiment: list(reward = 1.0, ${example(measured).map(([name, value]) => `\`${name}\` = ${value}`).join(", ")})
+  ${measured.length ? `found <- measure(pull$arm)                   # your experiment: list(reward = 1.0, ${example(measured).map(([name, value]) => `${quoted(name)} = ${value}`).join(", ")})
   told <- post("/rewards", list(rewards = list(list(pull = pull$id, reward = found$reward,
     measured = found[c(${measured.map(quoted).join(", ")})]))))` : `reward <- measure(pull$arm)                  # your experiment
   told <- post("/rewards", list(rewards = list(list(pull = pull$id, reward = reward))))`}

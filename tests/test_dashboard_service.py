@@ -1,0 +1,141 @@
+"""The dashboard and its service: tokens, proxies, connections that break, notifications."""
+
+from playwright.sync_api import expect
+
+from browser import check_access, drive
+from servers import Thread
+from simplexplore.service.tokens import create_token
+from simplexplore.study.study import Study
+from workers import star
+
+
+def test_tokens(page, served, store):
+    Study.create(store, "mix", star())
+    _, reader = create_token(store, "read")
+    _, runner = create_token(store, "run")
+
+    def enter(text):
+        page.get_by_role("textbox", name="Your token").fill(text)
+        page.get_by_role("button", name="Use it").click()
+
+    page.goto(served)
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("only for people who have a token")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Your token")).to_be_focused()
+    check_access(page)
+    assert "mix" not in page.content()
+    enter("sx_00000000_" + "x" * 43)
+    expect(dialog.get_by_text("not known here")).to_be_visible()
+    enter(reader)
+    expect(page.get_by_role("link", name="mix")).to_be_visible()
+    expect(page.get_by_text("You may watch.")).to_be_visible()
+    page.goto(f"{served}/new")
+    expect(page.get_by_text("You may only watch.")).to_be_visible()
+    page.goto(f"{served}/studies/mix")
+    expect(page.get_by_text("No answer yet")).to_be_visible()
+    expect(page.get_by_role("button", name="Export as CSV")).to_be_visible()
+    assert page.get_by_role("button", name="Note it").count() == 0
+    page.get_by_role("button", name="Token").click()
+    enter(runner)
+    expect(page.get_by_role("button", name="Note it")).to_be_visible()
+    assert page.get_by_role("button", name="Extend the study").count() == 0
+    assert page.context.cookies() == []
+    assert runner not in page.url
+
+
+def test_a_token_that_is_not_given(page, served, store):
+    """Whoever does not want to give a token is not asked again and again."""
+    create_token(store, "read")
+    page.goto(served)
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name="Cancel").click()
+    with page.expect_response("**/v1/setup"):
+        pass
+    page.wait_for_timeout(300)
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_role("alert")).to_have_text("This service wants a token: press “Token”.")
+    page.get_by_role("button", name="Token").click()
+    expect(dialog).to_be_visible()
+
+
+def test_below_a_path_of_a_proxy(page, served, store):
+    drive(Study.create(store, "a/b mix", star(delta=0.1)), 1)
+
+    def pass_on(route):
+        if "/lab/" not in route.request.url:
+            page.troubles.append(route.request.url)
+        if route.request.url.endswith("/events"):
+            route.abort()  # a stream has no end that could be waited for
+            return
+        route.fulfill(response=route.fetch(url=route.request.url.replace("/lab/", "/")))
+
+    page.route("**/*", pass_on)
+    page.goto(f"{served}/lab/")
+    page.get_by_role("link", name="a/b mix").click()
+    expect(page.get_by_text("Best mix so far").first).to_be_visible()
+    page.get_by_role("link", name="New study").click()
+    page.get_by_label("Name of the study").fill("second")
+    expect(page.get_by_text("At least 122.1 samples on average")).to_be_visible()
+    page.get_by_role("button", name="Start the study").click()
+    expect(page.get_by_role("heading", name="second")).to_be_visible()
+    assert page.url.endswith("/lab/studies/second")
+    page.get_by_role("link", name="simplexplore").click()
+    expect(page.get_by_text("2 of 2 studies")).to_be_visible()
+    page.unroute_all(behavior="wait")  # what is under way would end in the next test
+
+
+def test_a_study_that_is_not_there(page, served, store):
+    page.goto(f"{served}/studies/mix")
+    expect(page.get_by_role("alert")).to_contain_text("there is no study 'mix'")
+    expect(page.get_by_role("button", name="Note it")).to_be_hidden()
+    expect(page.get_by_role("heading", name="Evidence")).to_be_hidden()
+    Study.create(store, "mix", star())
+    expect(page.get_by_role("button", name="Note it")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_service_that_goes_away_and_comes_back(page, sqlite_url, store):
+    study = drive(Study.create(store, "mix", star(delta=0.1)))
+    with Thread(sqlite_url) as running:
+        page.goto(f"{running.url}/studies/mix")
+        expect(page.get_by_role("definition").nth(2)).to_have_text("100")
+        page.route("**/v1/**", lambda route: route.abort())
+        drive(study, 1)
+        expect(page.get_by_text("The service cannot be reached")).to_be_visible()
+        page.unroute("**/v1/**")
+        expect(page.get_by_role("definition").nth(2)).to_have_text("110")
+        expect(page.get_by_text("The service cannot be reached")).to_have_count(0)
+        # One that was away when the page was opened.
+        page.route("**/v1/**", lambda route: route.abort())
+        page.goto(f"{running.url}/studies/mix")
+        expect(page.get_by_text("The service cannot be reached. Trying again.")).to_be_visible()
+        page.unroute("**/v1/**")
+        expect(page.get_by_role("button", name="Note it")).to_be_visible()
+        page.route("**/v1/**", lambda route: route.abort())
+        page.goto(f"{running.url}/new")
+        expect(page.get_by_text("The service cannot be reached. Trying again.")).to_be_visible()
+        page.unroute("**/v1/**")
+        expect(page.get_by_text("At least 122.1 samples on average")).to_be_visible()
+
+
+def test_notifications(browser, served, store):
+    study = drive(Study.create(store, "mix", star(delta=0.1)), 5)
+    context = browser.new_context(permissions=["notifications"])
+    context.add_init_script(
+        "window.said = []; class Fake { constructor(title, { body }) { said.push([title, body]); }"
+        " static permission = 'granted'; static requestPermission = async () => 'granted'; }"
+        " window.Notification = Fake;"
+    )
+    page = context.new_page()
+    page.goto(f"{served}/studies/mix")
+    page.get_by_label("Notify me in this browser").check()
+    expect(page.get_by_text("You will be notified")).to_be_visible()
+    page.get_by_label("Webhook").fill("ftp://example.org")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("a webhook is an address such as https://")
+    easy = {"a": 9.0, "b": 0.5, "c": 0.4, "d": 8.5, "e": 0.8}
+    assert drive(study, 100, easy).stopped
+    expect(page.get_by_text("Decided on")).to_be_visible()
+    page.wait_for_function("said.length === 1")
+    assert page.evaluate("said") == [["mix", study.answer_in_words]]
+    context.close()
