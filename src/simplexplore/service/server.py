@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import sys
 from collections.abc import Callable
@@ -79,6 +80,7 @@ def serve(
     address = f"http://{shown}:{listener.getsockname()[1]}"
 
     def ready() -> None:
+        gc.freeze()  # what is loaded stays: to look at it again and again takes a tenth of a second
         log("ready", url=address, store=store.name)
         announce(address)
 
