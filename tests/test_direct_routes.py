@@ -8,56 +8,71 @@ import shutil
 from itertools import pairwise
 
 import pytest
+import uvicorn
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from uvicorn.server import ServerState
 
 from simplexplore.protocol import MAX_BODY
 from simplexplore.service import logs, tokens
 from simplexplore.service.app import make_app
-from simplexplore.service.direct_routes import DirectRoutes
-from simplexplore.service.studies import DIRECT
+from simplexplore.service.direct_routes import DirectRequest, DirectRoutes
+from simplexplore.service.server import _HOLD, _Protocol
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 from trials import trial
 from workers import star
 
 
-def scope_of(method, path, headers, app):
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "scheme": "http",
-        "method": method,
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "root_path": "",
-        "headers": [(b"host", b"localhost"), *headers],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80),
-        "app": app,
-    }
+class Transport(asyncio.Transport):
+    """A connection of which both ends are here."""
+
+    def __init__(self):
+        super().__init__()
+        self.sent, self._is_closing = bytearray(), False
+
+    def get_extra_info(self, name, default=None):
+        return {"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 80)}.get(name, default)
+
+    def write(self, data):
+        self.sent += data
+
+    def is_closing(self):
+        return self._is_closing
+
+    def close(self):
+        self._is_closing = True
+
+    def pause_reading(self):
+        pass
+
+    def resume_reading(self):
+        pass
 
 
-async def call(app, scope, pieces, gone=False):
-    """The answer to a request whose body comes in pieces; its client may hang up."""
-    messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
-    if not gone:
-        messages[-1]["more_body"] = False
-    waiting = [*messages, {"type": "http.disconnect"}]
-    sent = []
+async def call(app, head, pieces, gone=False):
+    """The answer to a request that comes in pieces; its client may hang up.
 
-    async def receive():
-        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
-
-    async def send(message):
-        sent.append(message)
-
-    await app(scope, receive, send)
-    start, *rest = sent
-    headers = {name: value for name, value in start["headers"] if name != b"x-request-id"}
-    return start["status"], headers, b"".join(one.get("body", b"") for one in rest)
+    Status, headers without the id, body, and whether the server hung up.
+    """
+    config = uvicorn.Config(app, http=_Protocol, ws="none", log_config=None, proxy_headers=False)
+    protocol, transport = _Protocol(config, ServerState(), {}), Transport()
+    protocol.connection_made(transport)
+    for piece in (head, *pieces):
+        protocol.data_received(piece)
+        await asyncio.sleep(0)
+        if transport.is_closing():
+            break
+    while not (gone or transport.is_closing() or protocol.cycle.response_complete):
+        await asyncio.sleep(0.001)
+    hung_up = transport.is_closing()
+    protocol.connection_lost(None)
+    while protocol.tasks or app.state.metrics.in_progress:
+        await asyncio.sleep(0.001)
+    answer, _, body = bytes(transport.sent).partition(b"\r\n\r\n")
+    status, *headers = answer.split(b"\r\n")
+    headers = [one for one in headers if not one.startswith(b"x-request-id: ")]
+    return status, headers, body, hung_up
 
 
 class Lines(logging.Handler):
@@ -85,10 +100,7 @@ class Twins:
         shutil.copy(folder / "direct.db", folder / "general.db")
         self.stores = [Store(folder / f"{x}.db", clock=lambda: 1e9) for x in ("direct", "general")]
         self.apps = [make_app(store) for store in self.stores]
-        self.apps[1].user_middleware = [
-            one for one in self.apps[1].user_middleware if one.cls is not DirectRoutes
-        ]
-        assert len(self.apps[1].user_middleware) == len(self.apps[0].user_middleware) - 1
+        self.apps[1].state.direct = DirectRoutes(self.apps[1], [])
         self._open = [app.router.lifespan_context(app) for app in self.apps]
         for one in self._open:
             self.loop.run_until_complete(one.__aenter__())
@@ -103,14 +115,12 @@ class Twins:
             self.loop.run_until_complete(one.__aexit__(None, None, None))
         self.loop.close()
 
-    def ask_both(self, method, path, headers, pieces, gone=False):
+    def ask_both(self, head, pieces, gone=False):
         """The answer that both give, and that they write and count the same about it."""
         found = []
         for app in self.apps:
             self.lines.fields.clear()
-            answer = self.loop.run_until_complete(
-                call(app, scope_of(method, path, headers, app), pieces, gone)
-            )
+            answer = self.loop.run_until_complete(call(app, head, pieces, gone))
             found.append((answer, [*self.lines.fields]))
         assert found[0] == found[1]
         return found[0][0]
@@ -127,9 +137,20 @@ class Twins:
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory):
-    made = Twins(tmp_path_factory.mktemp("twins"))
-    yield made
-    made.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "REMEMBERED", 1e6)  # however busy the machine
+        made = Twins(tmp_path_factory.mktemp("twins"))
+        yield made
+        made.close()
+
+
+def head_of(method, path, headers):
+    lines = [f"{method} {path} HTTP/1.1".encode(), b"Host: localhost"]
+    return b"\r\n".join([*lines, *(b"%b: %b" % one for one in headers), b"", b""])
+
+
+def chunked(piece):
+    return b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
 
 
 JSON = (b"content-type", b"application/json")
@@ -185,6 +206,7 @@ PARTS = {
         ),
     ),
     "cuts": (st.just([]), st.lists(st.integers(0, 40), min_size=1, max_size=2)),
+    "chunked": (st.just(False), st.just(True)),
     "gone": (st.just(False), st.just(True)),
 }
 
@@ -205,6 +227,7 @@ RIGHT = {
     "token": b"Bearer RUN",
     "keys": [],
     "cuts": [],
+    "chunked": False,
     "gone": False,
 }
 
@@ -235,46 +258,104 @@ def test_both_say_the_same(twins, request):
         for role, token in twins.tokens.items():
             text = text.replace(role.upper(), token)
         headers.append((b"authorization", text.encode()))
-    if request["cuts"]:
-        headers.append((b"transfer-encoding", b"chunked"))
-    else:
-        headers.append((b"content-length", str(len(body)).encode()))
     places = [0, *sorted(request["cuts"]), len(body)]
     pieces = [body[a:b] for a, b in pairwise(places)]
-    path = f"/v1/studies/{request['name']}/{place}"
-    twins.ask_both(request["method"], path, headers, pieces, request["gone"])
+    if request["chunked"]:
+        headers.append((b"transfer-encoding", b"chunked"))
+        pieces = [*map(chunked, pieces), b"0\r\n\r\n"]
+    else:
+        headers.append((b"content-length", str(len(body)).encode()))
+    if request["gone"]:
+        pieces = [b"".join(pieces)[:-1]]
+    head = head_of(request["method"], f"/v1/studies/{request['name']}/{place}", headers)
+    twins.ask_both(head, pieces, request["gone"])
 
 
-def test_plain_requests(twins):
+def test_plain_requests(twins, monkeypatch):
     """They are answered without the framework, and all that was done is equal in the end."""
-
-    async def framework(*_):
-        raise AssertionError("the framework was asked")
-
-    app = twins.apps[0]
+    taken = []
+    begins = DirectRequest.begins
+    monkeypatch.setattr(
+        DirectRequest, "begins", lambda *given: taken.append(begins(*given)) or taken[-1]
+    )
     run = (b"authorization", f"Bearer {twins.tokens['run']}".encode())
     measured = {"measured": {"toxicity": 0.5}}
-    for path, body, key in (
-        ("mix/pulls", {}, []),
-        ("mix/pulls", {"n": 3}, [(b"idempotency-key", b"%C3%A4")]),
-        ("a%2Fb/rewards", {"rewards": [{"arm": "a", "reward": 1, "key": "k"}]}, []),
-        ("dose/rewards", {"rewards": [{"arm": "safe", "reward": 1, "key": "k", **measured}]}, []),
+    tell = {"rewards": [{"arm": "a", "reward": 1, "key": "own"}]}
+    wrong = {"rewards": [{"arm": "b", "reward": 1, "key": "own"}]}
+    dose = {"rewards": [{"arm": "safe", "reward": 1, "key": "own", **measured}]}
+
+    def ask(path, body, *headers):
+        content = json.dumps(body).encode()
+        length = (b"content-length", b"%d" % len(content))
+        head = head_of("POST", f"/v1/studies/{path}", [JSON, run, *headers, length])
+        return twins.ask_both(head, [content])
+
+    for name in ("mix", "a%2Fb", "dose"):  # they are opened by the framework
+        ask(f"{name}/pulls", {"n": 2})
+    taken.clear()
+    for path, body, key, status in (
+        ("mix/pulls", {}, [], b"200 OK"),
+        ("mix/pulls", {"n": 3}, [(b"idempotency-key", b"%C3%A4")], b"200 OK"),
+        ("a%2Fb/rewards", tell, [], b"200 OK"),
+        ("a%2Fb/rewards", tell, [], b"200 OK"),
+        ("a%2Fb/rewards", wrong, [], b"409 Conflict"),  # that is known when it was tried
+        ("dose/rewards", dose, [], b"200 OK"),
+        ("mix/pulls", {}, [(b"connection", b"close")], b"200 OK"),
     ):
-        headers, pieces = [JSON, run, *key], [json.dumps(body).encode()]
-        scope = scope_of("POST", f"/v1/studies/{path}", headers, app)
-        direct = twins.loop.run_until_complete(call(DirectRoutes(framework, DIRECT), scope, pieces))
-        assert direct[0] == 200
-        general = twins.apps[1]
-        scope = scope_of("POST", f"/v1/studies/{path}", headers, general)
-        answer = twins.loop.run_until_complete(call(general, scope, pieces))
-        assert direct[2] == answer[2]
-        twins.apps[0].state.metrics.count("POST", scope["route"].path, 200, 0.001)
-    large = [b'{"rewards": [' + b" " * MAX_BODY, b"]}"]
-    chunked = (b"transfer-encoding", b"chunked")
-    path = "/v1/studies/mix/rewards"
-    assert twins.ask_both("POST", path, [JSON, run, chunked], large)[0] == 413
+        answer = ask(path, body, *key)
+        assert answer[0] == b"HTTP/1.1 " + status
+        assert answer[3] == bool(key and key[0][0] == b"connection")
+    assert taken == [True] * 7  # of one of both
+    large = [*map(chunked, [b'{"rewards": [' + b" " * MAX_BODY, b"]}"])]
+    head = head_of(
+        "POST", "/v1/studies/mix/rewards", [JSON, run, (b"transfer-encoding", b"chunked")]
+    )
+    assert twins.ask_both(head, large)[0] == b"HTTP/1.1 413 Request Entity Too Large"
     assert twins.counted()[0] == twins.counted()[1]
     first, second = twins.journals()
     assert first == second
     assert len(first[0]) > 40
-    assert first[2][0]["measured"] == {"toxicity": 0.5}
+    assert first[2][2]["measured"] == {"toxicity": 0.5}
+
+
+def test_a_client_that_does_not_wait(twins):
+    """What it asked for is done, logged and counted."""
+    run = (b"authorization", f"Bearer {twins.tokens['run']}".encode())
+    head = head_of("POST", "/v1/studies/mix/pulls", [JSON, run, (b"content-length", b"2")])
+    study = Study.open(twins.stores[0], "mix")
+    for _ in range(2):  # the first of them may have to open the study
+        before = study.head
+        twins.lines.fields.clear()
+        found = twins.loop.run_until_complete(call(twins.apps[0], head, [b"{}"], gone=True))
+    assert found[:3] == (b"", [], b"")
+    assert study.head == before + 1
+    assert [one[2]["status"] for one in twins.lines.fields] == [200]
+
+
+def test_requests_that_are_sent_ahead(twins):
+    """Answers come in the order of the requests, also of those that the framework answers."""
+    run = f"authorization: Bearer {twins.tokens['run']}\r\n".encode()
+    ask = b"POST /v1/studies/mix/pulls HTTP/1.1\r\nHost: localhost\r\n" + run
+    ask += b"content-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
+    other = b"GET /v1/setup HTTP/1.1\r\nHost: localhost\r\n" + run + b"\r\n"
+    transport = Transport()
+
+    async def send():
+        config = uvicorn.Config(twins.apps[0], http=_Protocol, log_config=None, proxy_headers=False)
+        protocol = _Protocol(config, ServerState(), {})
+        protocol.connection_made(transport)
+        protocol.data_received(ask + other + ask + ask[:-1])
+        while transport.sent.count(b"HTTP/1.1 200 OK") < 3:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(1.5 * _HOLD)  # the framework waits for what is left
+        protocol.data_received(ask[-1:] + ask)
+        while transport.sent.count(b"HTTP/1.1 200 OK") < 5:
+            await asyncio.sleep(0.001)
+        protocol.connection_lost(None)
+
+    twins.loop.run_until_complete(send())
+    found = re.findall(rb'{"(pulls|version)"', transport.sent)
+    assert found == [b"pulls", b"version", b"pulls", b"pulls", b"pulls"]
+    numbers = [int(one) for one in re.findall(rb'"id": "\w+-(\d+)-', transport.sent)]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) == 4

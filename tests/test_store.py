@@ -531,13 +531,10 @@ def test_a_study_that_was_slow_once_is_quick_again(sqlite_url, monkeypatch, paus
 def test_what_is_recorded_is_found_without_reading_the_journal(sqlite_url, column):
     """SQLite guesses which index is best, and guessed that the whole study is."""
     store = Store(sqlite_url)
-    wanted = {"study": 1, "items": ["x", "y"]}
-    query = {"key": queries.BY_KEY, "pull": queries.BY_PULL}[column][True]
-    explained = sa.text(f"EXPLAIN QUERY PLAN {query.text}").bindparams(
-        sa.bindparam("items", expanding=True)
-    )
+    statement, places = queries.Statements(is_sqlite=True).events_by(column, 2)
     with store.reading() as connection:
-        plan = [row.detail for row in connection.execute(explained, wanted)]
+        plan = store.run(connection, f"EXPLAIN QUERY PLAN {statement}", (1, *["x"] * places))
+        plan = [row[-1] for row in plan.fetchall()]
     assert plan[0] == f"SEARCH events USING INDEX events_by_{column} (study=? AND {column}=?)"
 
 

@@ -265,8 +265,12 @@ def test_a_study_is_told_from_one_that_took_its_number(store):
         assert store.find(connection, "mix").identity == head.identity
         assert store.head(connection, study + 1) is None
     with store.writing() as connection:
-        assert store.lock(connection, study, 6) == (head, EVENTS[6:])
-        assert store.lock(connection, study + 1, 0) == (None, [])
+        keys = [event.key for event in EVENTS if event.key is not None]
+        keyed = [event for event in EVENTS if event.key is not None]
+        assert keyed
+        assert store.lock(connection, study, 6) == (head, EVENTS[6:], [])
+        assert store.lock(connection, study, 6, [*keys, "'); --"]) == (head, EVENTS[6:], keyed)
+        assert store.lock(connection, study + 1, 0, keys) == (None, [], [])
 
 
 def test_every_store_has_an_identity(store, tmp_path):
@@ -285,7 +289,7 @@ def test_writers_of_a_study_wait_for_each_other(url):
         store = Store(url)
         for _ in range(10):
             with store.writing() as connection:
-                head, _ = store.lock(connection, study, 0)
+                head, *_ = store.lock(connection, study, 0)
                 event = Event("noted", seq=head.seq + 1)
                 store.append(connection, study, [event], {**HEAD, "head": head.seq + 1})
         store.close()

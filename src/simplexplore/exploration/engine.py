@@ -174,6 +174,8 @@ class Engine:
         self._former: list[Vertex] = []  # recommended by runs before that
         self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
         self._blocks: list[Block] | None = None
+        self._room: Events | None = None  # for the events taken in last
+        self._room_block: Block | None = None
         self._stopwatch = Stopwatch()
         self.pending: Array = np.zeros(self._setting.size)
         self.is_enough = False
@@ -257,9 +259,16 @@ class Engine:
         """Call the machine code of a loop."""
         if self._blocks is None:
             self._blocks = [self._program.block(r) for r in (self._setting, *self._arrays)]
-        given = [self._program.block(one) if isinstance(one, tuple) else one for one in arguments]
+        given = [self._given(one) if isinstance(one, tuple) else one for one in arguments]
         places = [one.address if isinstance(one, Block) else one for one in self._blocks + given]
         return self._program.entry(entry).entry(*places)
+
+    def _given(self, record: Any) -> Block:
+        if record is not self._room:
+            return self._program.block(record)
+        if self._room_block is None:  # making one takes ten times as long as taking an event in
+            self._room_block = self._program.block(record)
+        return self._room_block
 
     def _called(self, entry: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a kernel as it is, or its machine code once that pays."""
@@ -460,18 +469,37 @@ class Engine:
         done, status = 0, GO_ON
         while done < len(kinds) and status != STOPPED:
             piece = slice(done, done + _PIECE)
-            progress = np.zeros(2, dtype=np.int64)
-            while True:
-                aside = np.zeros((3, len(self.run.gap)))
-                given = (kinds[piece], arms[piece], unit[piece], progress, until_stopped)
-                status = self._called(
-                    "fold", events.fold_events, Events(self.pending, aside, *given)
-                )
-                if not self._is_answered(status):
-                    break
-            done += int(progress[0])
+            given = self._room_for(len(kinds[piece]), until_stopped)
+            given.kinds[:], given.arms[:], given.rewards[:] = kinds[piece], arms[piece], unit[piece]
+            given.progress[:] = 0
+            while self._is_answered(status := self._called("fold", events.fold_events, given)):
+                given = given._replace(aside=np.zeros((3, len(self.run.gap))))
+            arms[piece] = given.arms
+            done += int(given.progress[0])
         self.is_enough = status == STOPPED
         return done
+
+    def _room_for(self, count: int, until_stopped: bool) -> Events:
+        """Arrays for events; the same as before if they fit, so that their block fits as well."""
+        room, edges = self._room, len(self.run.gap)
+        if (
+            room is None
+            or room.pending is not self.pending
+            or (len(room.kinds), room.aside.shape[1]) != (count, edges)
+            or room.until_stopped != until_stopped
+        ):
+            numbers = (np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
+            progress = np.zeros(2, dtype=np.int64)
+            room = Events(
+                self.pending,
+                np.zeros((3, edges)),
+                *numbers,
+                np.zeros(count),
+                progress,
+                until_stopped,
+            )
+            self._room, self._room_block = room, None
+        return room
 
     def tighten(self, delta: float) -> None:
         """Go on with another delta: thresholds change, evidence and allocation do not."""

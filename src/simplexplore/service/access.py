@@ -12,6 +12,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from simplexplore.errors import AccessError
@@ -86,41 +87,57 @@ async def admit(request: Request, role: str) -> None:
         raise
 
 
+def remembered(request: HTTPConnection) -> Token | None:
+    """Whose token a request has, if that is known without asking the store."""
+    tokens: TokenCache = request.app.state.tokens
+    text = _token_text(request)
+    if text:
+        return tokens.remembered(text)
+    is_open = tokens.remembers_open()
+    return None if is_open is None else _nobody(request, is_open)
+
+
 async def identify(request: Request) -> Token:
     """Whose token a request has."""
     threads: WorkerThreads = request.app.state.threads
     tokens: TokenCache = request.app.state.tokens
-    scheme, _, text = request.headers.get("authorization", "").partition(" ")
-    text = text.strip()
-    if scheme.lower() != "bearer" or not text:
-        is_open = tokens.remembers_open()
-        if is_open is None:
-            is_open = await threads.run("access", tokens.is_open)
-        if not is_open:
-            raise _unknown("this service wants a token: send the header Authorization: Bearer ...")
-        for is_foreign, words in (
-            (_is_remote, "only to this machine"),
-            (_is_misnamed, "only to this machine's own names (localhost, 127.0.0.1)"),
-            (_is_forwarded, "nobody who comes through a proxy"),
-            (_is_of_another_site, "no page of another site"),
-        ):
-            if is_foreign(request):
-                raise HTTPException(
-                    403,
-                    f"without tokens, the service answers {words}. Make a token with "
-                    "'simplexplore token create'.",
-                )
-        return NOBODY
-    remembered = tokens.remembered(text)
-    if remembered is not None:
-        return remembered
+    token = remembered(request)
+    if token is not None:
+        return token
+    text = _token_text(request)
+    if not text:
+        return _nobody(request, await threads.run("access", tokens.is_open))
     try:
         return await threads.run("access", lambda: tokens.look_up(text))
     except AccessError as error:
         raise _unknown(str(error)) from None
 
 
-def _is_remote(request: Request) -> bool:
+def _token_text(request: HTTPConnection) -> str:
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else ""
+
+
+def _nobody(request: HTTPConnection, is_open: bool) -> Token:
+    """Let those in who have no token, if they may."""
+    if not is_open:
+        raise _unknown("this service wants a token: send the header Authorization: Bearer ...")
+    for is_foreign, words in (
+        (_is_remote, "only to this machine"),
+        (_is_misnamed, "only to this machine's own names (localhost, 127.0.0.1)"),
+        (_is_forwarded, "nobody who comes through a proxy"),
+        (_is_of_another_site, "no page of another site"),
+    ):
+        if is_foreign(request):
+            raise HTTPException(
+                403,
+                f"without tokens, the service answers {words}. Make a token with "
+                "'simplexplore token create'.",
+            )
+    return NOBODY
+
+
+def _is_remote(request: HTTPConnection) -> bool:
     """Whether a request came over a network; what has no address did not."""
     host = request.client.host if request.client else ""
     try:
@@ -130,15 +147,15 @@ def _is_remote(request: Request) -> bool:
     return not is_loopback(str(getattr(address, "ipv4_mapped", None) or address))
 
 
-def _is_misnamed(request: Request) -> bool:
+def _is_misnamed(request: HTTPConnection) -> bool:
     return not _LOCAL.fullmatch(request.headers.get("host", ""))
 
 
-def _is_forwarded(request: Request) -> bool:
+def _is_forwarded(request: HTTPConnection) -> bool:
     return any(name in request.headers for name in _PROXIES)
 
 
-def _is_of_another_site(request: Request) -> bool:
+def _is_of_another_site(request: HTTPConnection) -> bool:
     """Whether a browser says that a page of another site sent the request."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):

@@ -62,7 +62,7 @@ def make_app(store: str | os.PathLike[str] | Store, *, webhooks_anywhere: bool =
     app.state.store_name = opened.name
     app.state.tokens = TokenCache(opened)
     app.state.metrics = Metrics()
-    app.add_middleware(DirectRoutes, routes=studies.DIRECT)
+    app.state.direct = DirectRoutes(app, studies.DIRECT)
     app.add_middleware(RequestMiddleware, metrics=app.state.metrics)  # the outermost one
     add_error_handlers(app)
     for part in (api, static_files, monitoring):

@@ -37,7 +37,11 @@ async def _studies(request: Request) -> OpenStudies:
     return studies
 
 
-async def study_name(name: str) -> str:
+async def _study_name(name: str) -> str:
+    return study_name(name)
+
+
+def study_name(name: str) -> str:
     """A study's name, out of a path that was left as it was sent."""
     try:
         return unquote(name, errors="strict")
@@ -59,7 +63,11 @@ _KeyText = Annotated[
 check_key_text: Callable[[object], str | None] = TypeAdapter(_KeyText).validate_python
 
 
-async def request_key(text: _KeyText = None) -> str | None:
+async def _request_key(text: _KeyText = None) -> str | None:
+    return request_key(text)
+
+
+def request_key(text: str | None) -> str | None:
     """The key of a request, decoded."""
     try:
         key = None if text is None else unquote(text, errors="strict")
@@ -76,6 +84,6 @@ Admin = Annotated[Token, Depends(needs("admin"))]
 Threads = Annotated[WorkerThreads, Depends(_threads)]
 Processes = Annotated[ConnectedWork, Depends(_processes)]
 Studies = Annotated[OpenStudies, Depends(_studies)]
-Name = Annotated[str, Depends(study_name)]
-Key = Annotated[str | None, Depends(request_key)]
+Name = Annotated[str, Depends(_study_name)]
+Key = Annotated[str | None, Depends(_request_key)]
 After = Annotated[int, Query(ge=0, lt=2**62, description="Only what came after this event.")]

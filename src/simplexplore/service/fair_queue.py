@@ -46,11 +46,15 @@ class FairQueue:
 
     async def enter(self, token: str, extra: int = 0) -> None:
         """Wait for one's turn; `extra` enlarges the token's share for what is quick."""
-        share = self._share + extra
-        if self._is_free(token, share):
+        if not self.enters(token, extra):
+            await self._wait(token, self._share + extra)
+
+    def enters(self, token: str, extra: int = 0) -> bool:
+        """Enter if one need not wait; says whether that was so."""
+        is_free = self._is_free(token, self._share + extra)
+        if is_free:
             self._inside[token] += 1
-        else:
-            await self._wait(token, share)
+        return is_free
 
     def _is_free(self, token: str, share: int) -> bool:
         own, total = self._inside[token], self._inside.total()

@@ -7,8 +7,11 @@ import json
 import logging
 import re
 import sys
+import time
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TextIO
 from urllib.parse import unquote
 
@@ -25,22 +28,32 @@ class _Lines(logging.Formatter):
     """A record as a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
+        fields = dict(getattr(record, "fields", {}))
         if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        text = _TO_JSON(line)
-        if "%" not in text and "sx_" not in text.lower():
-            return text
-        shown = {
-            name: _redacted(value) if isinstance(value, str) else value
-            for name, value in line.items()
-        }
-        return _SECRET.sub(r"\1...", _TO_JSON(shown))
+            fields["error"] = self.formatException(record.exc_info)
+        return _line(record.created, record.levelno, record.getMessage(), fields)
+
+
+def _line(created: float, level: int, event: str, fields: Mapping[str, object]) -> str:
+    second = int(created)
+    line = {
+        "time": f"{_second(second)}.{int(1000 * (created - second)):03d}+00:00",
+        "level": logging.getLevelName(level).lower(),
+        "event": event,
+        **fields,
+    }
+    text = _TO_JSON(line)
+    if "%" not in text and "sx_" not in text.lower():
+        return text
+    shown = {
+        name: _redacted(value) if isinstance(value, str) else value for name, value in line.items()
+    }
+    return _SECRET.sub(r"\1...", _TO_JSON(shown))
+
+
+@lru_cache(maxsize=1)
+def _second(moment: int) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def _redacted(text: str) -> str:
@@ -53,12 +66,16 @@ def _redacted(text: str) -> str:
 
 def log(event: str, level: int = logging.INFO, **fields: object) -> None:
     """Write a line."""
-    if LOGGER.isEnabledFor(level):
-        # Who calls is not shown, so it is not looked for.
-        record = LOGGER.makeRecord(
-            LOGGER.name, level, "", 0, event, (), None, extra={"fields": fields}
-        )
-        LOGGER.handle(record)
+    if not LOGGER.isEnabledFor(level):
+        return
+    if len(LOGGER.handlers) == 1 and isinstance(LOGGER.handlers[0], _Together):
+        # A record that nobody else sees would take longer than the line.
+        LOGGER.handlers[0].add(_line(time.time(), level, event, fields))
+        return
+    # Who calls is not shown, so it is not looked for.
+    LOGGER.handle(
+        LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra={"fields": fields})
+    )
 
 
 def log_failure(error: Exception, request: str) -> None:
@@ -78,13 +95,18 @@ class _Together(logging.StreamHandler[TextIO]):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._lines.append(self.format(record) + self.terminator)
+            self.add(self.format(record))
+        except Exception:
+            self.handleError(record)
+
+    def add(self, line: str) -> None:
+        """Write a line soon."""
+        self._lines.append(line + self.terminator)
+        try:
             if len(self._lines) == 1:
                 asyncio.get_running_loop().call_soon(self.flush)
         except RuntimeError:  # in another thread
             self.flush()
-        except Exception:
-            self.handleError(record)
 
     def flush(self) -> None:
         # Where nobody reads them any more, they are lost.

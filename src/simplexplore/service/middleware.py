@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -16,6 +17,8 @@ from simplexplore.protocol import MAX_BODY
 from .error_documents import error_response, http_error, internal_error
 from .logs import log, log_failure
 from .metrics import Metrics
+
+Headers = list[tuple[bytes, bytes]]
 
 # Seconds for a request's body to arrive.
 BODY_TIMEOUT = 20.0
@@ -43,33 +46,22 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = time.perf_counter()
-        scope["request_id"] = f"{random.getrandbits(64):016x}"
-        # Paths are matched as they were sent and names decoded afterwards, so that a study's
-        # name may contain a slash without meaning another path.
-        raw: bytes = scope.get("raw_path") or scope["path"].encode()
-        scope["path"] = raw.decode("latin-1")
+        if "started" not in scope:  # it was not begun without the framework
+            begin(scope)
         status = 0
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [
-                    *{
-                        b"cache-control": b"no-store",
-                        **dict(message["headers"]),
-                        **_HEADERS,
-                        b"x-request-id": scope["request_id"].encode(),
-                    }.items()
-                ]
+                message["headers"] = with_headers(message["headers"], scope["request_id"].encode())
             await send(message)
 
         self._metrics.in_progress += 1
         try:
-            refusal = _refusal(scope)
-            if refusal is not None:
-                await error_response(refusal, {"Connection": "close"})(scope, receive, sending)
+            refused = refusal(scope["method"], dict(scope["headers"]))
+            if refused is not None:
+                await error_response(refused, {"Connection": "close"})(scope, receive, sending)
             else:
                 await self._app(scope, _Body(receive), sending)
         except Exception as error:
@@ -79,30 +71,48 @@ class RequestMiddleware:
             await error_response(internal_error(scope["request_id"]))(scope, receive, sending)
         finally:
             self._metrics.in_progress -= 1
-            self._note(scope, status, time.perf_counter() - started)
-
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "other")
-        self._metrics.count(scope["method"], route, status, seconds)
-        level = logging.ERROR if status >= 500 else logging.INFO
-        fields: dict[str, Any] = {
-            "id": scope["request_id"],
-            "method": scope["method"],
-            "path": scope["path"][:300],
-            "status": status,
-            "ms": round(1000 * seconds, 1),
-            "token": getattr(scope.get("token"), "id", None),
-        }
-        log("request", level, **fields)
+            note(self._metrics, scope, status)
 
 
-def _refusal(scope: Scope) -> dict[str, Any] | None:
+def begin(scope: Scope) -> None:
+    """Give a request its id, and its path as it is matched."""
+    scope["started"] = time.perf_counter()
+    scope["request_id"] = f"{random.getrandbits(64):016x}"
+    # Paths are matched as they were sent and names decoded afterwards, so that a study's
+    # name may contain a slash without meaning another path.
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    scope["path"] = raw.decode("latin-1")
+
+
+def with_headers(own: Iterable[tuple[bytes, bytes]], request: bytes) -> Headers:
+    """The headers of the answer to a request of this id."""
+    found = {b"cache-control": b"no-store", **dict(own), **_HEADERS, b"x-request-id": request}
+    return [*found.items()]
+
+
+def note(metrics: Metrics, scope: Scope, status: int) -> None:
+    """Count and log a request that was answered."""
+    seconds = time.perf_counter() - scope["started"]
+    route = getattr(scope.get("route"), "path", "other")
+    metrics.count(scope["method"], route, status, seconds)
+    level = logging.ERROR if status >= 500 else logging.INFO
+    fields: dict[str, Any] = {
+        "id": scope["request_id"],
+        "method": scope["method"],
+        "path": scope["path"][:300],
+        "status": status,
+        "ms": round(1000 * seconds, 1),
+        "token": getattr(scope.get("token"), "id", None),
+    }
+    log("request", level, **fields)
+
+
+def refusal(method: str, headers: Mapping[bytes, bytes]) -> dict[str, Any] | None:
     """Why a request is refused by its headers alone."""
-    headers = dict(scope["headers"])
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or int(length[:20]) > MAX_BODY:
         return http_error(413, _TOO_LARGE)
-    if scope["method"] == "POST" and (length != b"0" or b"transfer-encoding" in headers):
+    if method == "POST" and (length != b"0" or b"transfer-encoding" in headers):
         # A page of another site can make a browser send other types, but not this one.
         kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != b"application/json":

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from simplexplore.study.group import Request
@@ -18,7 +19,7 @@ from .fair_queue import FairQueue
 from .heavy_work import Where
 from .study_queue import StudyQueue
 from .worker_processes import WorkerProcesses
-from .worker_threads import Result, WorkerThreads
+from .worker_threads import Finish, Result, WorkerThreads
 
 # Studies kept in memory, and their bytes: each is its state, not its journal.
 _MOST_OPEN = 128
@@ -90,10 +91,24 @@ class OpenStudies:
         study = await self._study(token, (name, False))
         if _is_large(study):
             return await self.write(token, name, request.work)
+        begin = partial(self._queue(name).add, study, request)
+        return await self._threads.admit(token, begin, _IN_GROUPS)
+
+    def commits(self, token: str, name: str, request: Request, done: Finish) -> bool:
+        """Like `commit`, if nothing has to be waited for before; says whether that was so."""
+        study = self._remembered((name, False))
+        if study is None or _is_large(study):
+            return False
+        return self._threads.admits(
+            token, partial(self._queue(name).add, study, request), done, _IN_GROUPS
+        )
+
+    def _queue(self, name: str) -> StudyQueue:
         if len(self._queues) > _MOST_OPEN:
             self._queues = {k: queue for k, queue in self._queues.items() if not queue.is_empty}
-        queue = self._queues.setdefault(name, StudyQueue(self._threads))
-        return await self._threads.admit(token, lambda: queue.add(study, request), _IN_GROUPS)
+        if name not in self._queues:
+            self._queues[name] = StudyQueue(self._threads)
+        return self._queues[name]
 
     async def _apart(
         self, token: str, name: str, work: Callable[[Study], Result], *, writing: bool
@@ -103,18 +118,24 @@ class OpenStudies:
         )
 
     async def _study(self, token: str, key: tuple[str, bool]) -> Study:
-        if key in self._open:
-            return self._found(key)
+        study = self._remembered(key)
+        if study is not None:
+            return study
         # Few are opened at a time: that may take as long as making them.
         async with self._opening.turn(token):
             return await self._threads.run(token, lambda: self._found(key))
 
-    def _found(self, key: tuple[str, bool]) -> Study:
+    def _remembered(self, key: tuple[str, bool]) -> Study | None:
         with self._mutex:
             found = self._open.get(key)
             if found is not None:
                 self._open.move_to_end(key)
-                return found
+            return found
+
+    def _found(self, key: tuple[str, bool]) -> Study:
+        found = self._remembered(key)
+        if found is not None:
+            return found
         opened = Study.open(self.store, key[0])
         if not _is_large(opened):
             _ = opened.answer  # loads its state

@@ -18,7 +18,12 @@ class JsonResponse(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        try:
-            return _to_json(content).encode()
-        except ValueError:
-            return to_json(content).encode()
+        return to_bytes(content)
+
+
+def to_bytes(content: Any) -> bytes:
+    """The body of an answer."""
+    try:
+        return _to_json(content).encode()
+    except ValueError:
+        return to_json(content).encode()

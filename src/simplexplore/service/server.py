@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import sys
 from collections.abc import Callable
@@ -13,13 +14,15 @@ from typing import Any
 import httptools
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from simplexplore.errors import SettingError
 from simplexplore.study.store import Store
 
 from .access import is_loopback
 from .app import make_app
+from .direct_routes import DirectRequest, DirectRoutes
 from .logs import log, log_to_stderr
 from .tokens import TokenCache
 
@@ -34,6 +37,9 @@ _MOST_AHEAD = 100
 # Seconds after which a thread that computes lets another one run. Python's own 5 ms are long
 # against a request: answers that are ready would wait for them several times.
 _SWITCH_INTERVAL = 0.0005
+
+# Seconds for which a request waits for its body before the framework waits for it.
+_HOLD = 0.1
 
 # Seconds that requests under way have left when the server is told to stop.
 _GRACE = 20
@@ -74,6 +80,7 @@ def serve(
     address = f"http://{shown}:{listener.getsockname()[1]}"
 
     def ready() -> None:
+        gc.freeze()  # what is loaded stays: to look at it again and again takes a tenth of a second
         log("ready", url=address, store=store.name)
         announce(address)
 
@@ -124,9 +131,11 @@ class _Protocol(HttpToolsProtocol):
 
     _alarm: asyncio.TimerHandle | None = None
     _taken = 0  # bytes of a head, or of what may follow a body, that has not ended
+    _held: DirectRequest | None = None  # waits for its body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._direct: DirectRoutes = self.config.app.state.direct  # type: ignore[union-attr]
         self._watch()
 
     def data_received(self, data: bytes) -> None:
@@ -141,6 +150,8 @@ class _Protocol(HttpToolsProtocol):
             self.logger.warning(message)
             self.send_400_response(message)
         self._watch()
+        if self._held is not None:  # its body comes later
+            self.loop.call_later(_HOLD, self._let_go, self._held)
 
     def _feed(self, data: bytes) -> None:
         try:
@@ -158,6 +169,7 @@ class _Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_watching()
+        self._let_go(self._held)
         super().connection_lost(exc)
 
     def on_headers_complete(self) -> None:
@@ -179,6 +191,28 @@ class _Protocol(HttpToolsProtocol):
         self._taken = 0
         if not self.parser.should_upgrade():
             super().on_message_complete()
+            if self._held is not None and self._held.cycle is self.cycle:
+                self._begin(self._held)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._held = self._direct.find(cycle)
+        if self._held is None:
+            super()._start_asgi_task(cycle, app)
+        elif not cycle.more_body:  # it was sent ahead
+            self._begin(self._held)
+
+    def _begin(self, request: DirectRequest) -> None:
+        """Answer a request that is there whole: at once, or by the framework."""
+        if request.begins(super()._start_asgi_task):
+            self._held = None
+        else:
+            self._let_go(request)
+
+    def _let_go(self, request: DirectRequest | None) -> None:
+        """Leave a request to the framework if it is still held."""
+        if request is not None and request is self._held:
+            self._held = None
+            super()._start_asgi_task(request.cycle, self.app)
 
     def _watch(self) -> None:
         if self._is_busy():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,13 +12,14 @@ from starlette.responses import PlainTextResponse, Response
 from simplexplore.errors import TooLargeError
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.group import Request
-from simplexplore.study.pulls import Reward, named
+from simplexplore.study.pulls import Pull, Reward, Told, named
 from simplexplore.study.registry import is_taken, summaries
 from simplexplore.study.study import Study
 
 from . import heavy_work, models
 from .access import CheckedRoute
 from .dependencies import Admin, After, Key, Name, Processes, Reader, Runner, Studies, Threads
+from .direct_routes import DirectRoute
 from .responses import JsonResponse
 from .worker_processes import outcome_unknown
 
@@ -91,17 +93,22 @@ async def about(studies: Studies, name: Name, token: Reader) -> Response:
 @router.post("/{name}/pulls", response_model=models.Pulls)
 async def ask(studies: Studies, name: Name, body: models.Ask, token: Runner, key: Key) -> Response:
     """Ask which arms to play next."""
+    return JsonResponse(_pulls(await studies.commit(token.id, name, _asking(body, key))))
+
+
+def _asking(body: models.Ask, key: str | None) -> Request:
     work = partial(Study.ask, n=body.n, key=key)
-    request = Request(work, body.n, [] if key is None else [key])
-    pulls = await studies.commit(token.id, name, request)
-    return JsonResponse({"pulls": [vars(pull) for pull in pulls]})
+    return Request(work, body.n, [] if key is None else [key])
+
+
+def _pulls(pulls: Sequence[Pull]) -> dict[str, Any]:
+    return {"pulls": [vars(pull) for pull in pulls]}
 
 
 @router.get("/{name}/pulls", response_model=models.Pulls)
 async def pending(studies: Studies, name: Name, token: Reader) -> Response:
     """Pulls that were given out and have neither a reward nor expired, oldest first."""
-    pulls = await studies.read(token.id, name, Study.pending)
-    return JsonResponse({"pulls": [vars(pull) for pull in pulls]})
+    return JsonResponse(_pulls(await studies.read(token.id, name, Study.pending)))
 
 
 @router.post("/{name}/rewards", response_model=models.Told)
@@ -113,16 +120,26 @@ async def tell(
     A pull is its own key. Rewards of pulls made elsewhere are named after the request's key,
     unless they have keys of their own. What is known already comes back as repeated.
     """
+    request = _telling(body, key)
+    if request.keys is None:
+        return JsonResponse(_told(await studies.write(token.id, name, request.work)))
+    return JsonResponse(_told(await studies.commit(token.id, name, request)))
+
+
+def _telling(body: models.Tell, key: str | None) -> Request:
     rewards = named(
         [Reward(one.reward, one.pull, one.arm, one.key, one.measured) for one in body.rewards], key
     )
-    work = partial(Study.tell_many, rewards=rewards)
-    if all(one.pull or one.key for one in rewards):
-        keys = [one.key for one in rewards if one.key is not None]
-        told = await studies.commit(token.id, name, Request(work, len(rewards), keys))
-    else:  # told twice, it would count twice; so it goes alone
-        told = await studies.write(token.id, name, work)
-    return JsonResponse({"rewards": [vars(one) for one in told]})
+    keys = [one.key for one in rewards if one.key is not None]
+    # Told twice, some rewards would count twice; so they go alone.
+    is_safe = all(one.pull or one.key for one in rewards)
+    return Request(
+        partial(Study.tell_many, rewards=rewards), len(rewards), keys if is_safe else None
+    )
+
+
+def _told(rewards: Sequence[Told]) -> dict[str, Any]:
+    return {"rewards": [vars(one) for one in rewards]}
 
 
 @router.get("/{name}/status")
@@ -234,9 +251,13 @@ async def verify(processes: Processes, studies: Studies, name: Name, token: Admi
     return JsonResponse({"sound": sound})
 
 
+def _route_of(endpoint: Callable[..., Any]) -> CheckedRoute:
+    routes = (route for route in router.routes if isinstance(route, CheckedRoute))
+    return next(route for route in routes if route.endpoint is endpoint)
+
+
 # Paths of many small requests.
 DIRECT = [
-    route
-    for route in router.routes
-    if isinstance(route, CheckedRoute) and route.endpoint in (ask, tell)
+    DirectRoute(_route_of(ask), models.Ask, _asking, _pulls),
+    DirectRoute(_route_of(tell), models.Tell, _telling, _told),
 ]

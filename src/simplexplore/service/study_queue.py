@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.group import Request, commit
 from simplexplore.study.study import Study
 
-from .worker_threads import WorkerThreads
+from .worker_threads import Finish, WorkerThreads
 
 
 class _Waiting(NamedTuple):
     study: Study
     request: Request
-    outcome: asyncio.Future[Any]
+    finish: Finish
 
 
 class StudyQueue:
@@ -33,13 +33,11 @@ class StudyQueue:
         """Whether nothing waits or is being written."""
         return self._task is None
 
-    def add(self, study: Study, request: Request) -> asyncio.Future[Any]:
-        """Let a request be part of the next transaction; the result comes when it is flushed."""
-        outcome = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(study, request, outcome))
+    def add(self, study: Study, request: Request, finish: Finish) -> None:
+        """Let a request be part of the next transaction; the outcome comes when it is flushed."""
+        self._waiting.append(_Waiting(study, request, finish))
         if self._task is None:
             self._task = asyncio.ensure_future(self._commit_all())
-        return outcome
 
     async def _commit_all(self) -> None:
         while self._waiting:
@@ -48,15 +46,12 @@ class StudyQueue:
             try:
                 found = await self._threads.start(work)
             except BaseException as error:
-                for one in group:
-                    one.outcome.set_exception(error)
                 self._task = None
+                for one in group:
+                    one.finish(error)
                 raise
             for one, outcome in zip(group, found, strict=True):
-                if isinstance(outcome, Exception):
-                    one.outcome.set_exception(outcome)
-                else:
-                    one.outcome.set_result(outcome)
+                one.finish(outcome)
         self._task = None
 
     def _next_group(self) -> list[_Waiting]:

@@ -57,7 +57,8 @@ def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls
         return [_pull(event, replica) for event in recorded if event.kind == "asked"]
 
     # Asked again after a lost connection, pulls that nobody makes expire.
-    return replica.transact(work, idempotent=True, events=n)
+    keys = [] if key is None else [key]
+    return replica.transact(work, idempotent=True, events=n, keys=keys)
 
 
 def paused(study: str, state: State, what: str) -> PausedError:

@@ -10,10 +10,13 @@ many writers wait for the disk together, not in turn.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,7 @@ class Database:
         if self.is_sqlite:
             self._file = SqliteFile(Path(self._url.database or ""), must_exist=must_exist)
         self._engine = self._make_engine()
+        self._driver: Any = self._engine.dialect.loaded_dbapi
         weakref.finalize(self, _close, self._engine, self._pid)
         FORKS.before.add(self)
         FORKS.in_child.add(self)
@@ -59,16 +63,17 @@ class Database:
                 return file.connect(**options)
 
             sa.event.listen(engine, "do_connect", connect)
-            sa.event.listen(engine, "begin", _begin_sqlite)
             return engine
         try:
             engine = sa.create_engine(
                 self._url,
                 max_overflow=-1,
-                pool_pre_ping=True,
+                pool_use_lifo=True,
                 connect_args={"connect_timeout": 10},
             )
             sa.event.listen(engine, "connect", _prepare_postgresql)
+            sa.event.listen(engine, "checkin", _note_use)
+            sa.event.listen(engine, "checkout", partial(_check_idle, engine.dialect))
             return engine
         except ModuleNotFoundError as error:
             raise StoreError(
@@ -118,19 +123,43 @@ class Database:
                 self._file.flush()
                 return
             # The server flushes its log up to this message, as durably as it is set up to.
-            options: Any = {"isolation_level": "AUTOCOMMIT"}
-            with FORKS, self._engine.connect().execution_options(**options) as connection:
-                connection.exec_driver_sql(
-                    "BEGIN; SET LOCAL synchronous_commit TO DEFAULT; "
-                    "SELECT pg_logical_emit_message(true, 'simplexplore', ''); COMMIT"
+            with FORKS, self._engine.connect() as connection:
+                self.run(
+                    connection,
+                    "SET LOCAL synchronous_commit TO DEFAULT; "
+                    "SELECT pg_logical_emit_message(true, 'simplexplore', ''); COMMIT",
                 )
+
+    def run(
+        self,
+        connection: Connection,
+        statement: str,
+        values: Sequence[Any] = (),
+        *,
+        many: bool = False,
+    ) -> Any:
+        """A cursor after a statement, past SQLAlchemy: that takes longer than small statements.
+
+        With `many` there are values for each of many executions. PostgreSQL gets several
+        statements as one message.
+        """
+        raw = _raw(connection)
+        # Several statements cannot be prepared, so that it is the client who puts values in.
+        cursor = self._driver.ClientCursor(raw) if ";" in statement else raw.cursor()
+        try:
+            (cursor.executemany if many else cursor.execute)(statement, values)
+        except self._driver.Error as error:
+            if self._engine.dialect.is_disconnect(error, raw, cursor):
+                connection.invalidate(error)
+            raise
+        return cursor
 
     @contextlib.contextmanager
     def _connected(self, writing: bool) -> Iterator[Connection]:
-        connecting = self._engine.connect().execution_options(writing=writing)
-        with connecting as connection:
+        with self._engine.connect() as connection:
             with connection.begin():
                 if self._file is not None:
+                    _raw(connection).execute("BEGIN IMMEDIATE" if writing else "BEGIN")
                     self._check_file(self._file, connection, writing)
                 yield connection
             if self._file is not None and _raw(connection).is_frozen:
@@ -148,12 +177,15 @@ class Database:
         """What a database can complain about, in words."""
         try:
             yield
-        except sa.exc.DBAPIError as error:
-            lost = not self.is_sqlite and isinstance(error, sa.exc.OperationalError)
+        except (sa.exc.DBAPIError, self._driver.Error) as error:
+            cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+            is_operational = isinstance(cause, self._driver.OperationalError)
+            lost = not self.is_sqlite and is_operational
             if lost:
                 self._engine.dispose()
-            passing = lost and not _LASTING.search(str(error.orig))
-            raise StoreError(f"{self.name}: {_reason(error)}", passing=passing) from error
+            passing = lost and not _LASTING.search(str(cause))
+            words = _reason(cause, is_operational=is_operational)
+            raise StoreError(f"{self.name}: {words}", passing=passing) from error
         except UnicodeEncodeError as error:
             raise SettingError(f"{error.object!r} is no text that can be stored.") from None
         except OSError as error:
@@ -199,16 +231,27 @@ def _raw(connection: Connection) -> Any:
     return connection.connection.dbapi_connection
 
 
-def _begin_sqlite(connection: Connection) -> None:
-    writing = connection.get_execution_options().get("writing")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-
 def _prepare_postgresql(connection: Any, _record: object) -> None:
     # Commits do not wait for the disk while others wait for them; the store flushes.
     connection.execute("SET synchronous_commit = off")
     connection.commit()
 
+
+def _note_use(_connection: object, record: Any) -> None:
+    record.info["used"] = time.monotonic()
+
+
+def _check_idle(dialect: Any, connection: Any, record: Any, _proxy: object) -> None:
+    """Ask whether the server is still there, unless it was a moment ago."""
+    if time.monotonic() - record.info.get("used", math.inf) > _IDLE:
+        try:
+            dialect.do_ping(connection)
+        except dialect.loaded_dbapi.Error as error:
+            raise sa.exc.InvalidatePoolError from error
+
+
+# Seconds after which a connection that nobody used may be lost without our knowing.
+_IDLE = 0.2
 
 _UNWRITABLE = "it cannot be written ({}). Nothing was recorded; "
 
@@ -219,18 +262,18 @@ _LASTING = re.compile(
 )
 
 
-def _reason(error: sa.exc.DBAPIError) -> str:
+def _reason(error: BaseException | None, *, is_operational: bool) -> str:
     """A database's complaint in words, with what to do about it."""
-    text = str(error.orig).strip().splitlines()[0].rstrip(".")
-    name = getattr(error.orig, "sqlite_errorname", "")
+    text = str(error).strip().splitlines()[0].rstrip(".")
+    name = getattr(error, "sqlite_errorname", "")
     if not name:  # PostgreSQL
-        code = getattr(error.orig, "sqlstate", None)
+        code = getattr(error, "sqlstate", None)
         if code in ("25006", "42501"):
             words = _UNWRITABLE + "connect as a user who may, to a server that takes changes."
             return words.format(text)
         if "No space left" in text:
             return f"no room is left ({text}). Nothing was recorded; make room and try again."
-        if isinstance(error, sa.exc.OperationalError):
+        if is_operational:
             return f"cannot be reached ({text}). What was acknowledged is safe; try again later."
         return f"{text}."
     for start, words in (

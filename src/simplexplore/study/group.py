@@ -17,7 +17,7 @@ from .transaction import Transaction
 
 
 class Request(NamedTuple):
-    """Something to ask or tell that may safely be done twice, as `Study.ask` with a key is.
+    """Something to ask or tell.
 
     Attributes
     ----------
@@ -25,13 +25,14 @@ class Request(NamedTuple):
         Of the study, by one of its methods.
     events : int
         How many will be recorded.
-    keys : list of str
-        Under which it may have come before.
+    keys : list of str or None
+        Under which it may have come before; None if it cannot safely be done twice, and so cannot
+        be one of a group.
     """
 
     work: Callable[[Study], Any]
     events: int = 1
-    keys: Sequence[str] = ()
+    keys: Sequence[str] | None = ()
 
 
 def commit(study: Study, requests: Sequence[Request]) -> list[Any]:
@@ -42,12 +43,13 @@ def commit(study: Study, requests: Sequence[Request]) -> list[Any]:
     replica: Replica = study._replica
 
     def decide(transaction: Transaction) -> list[Any]:
-        transaction.look_up([key for request in requests for key in request.keys])
         return [_outcome(study, request, transaction) for request in requests]
 
     if len(requests) > 1:
         try:
-            return replica.transact(decide, idempotent=True, events=sum(r.events for r in requests))
+            events = sum(request.events for request in requests)
+            keys = [key for request in requests for key in request.keys or ()]
+            return replica.transact(decide, idempotent=True, events=events, keys=keys)
         except Exception as error:
             if isinstance(error, StoreError) and error.passing:  # all have waited long enough
                 return [error] * len(requests)

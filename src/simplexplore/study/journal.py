@@ -70,13 +70,18 @@ class Journal:
         """The end of the journal."""
         return self._whole(self._store.head(connection, self.study))
 
-    def lock(self, connection: Connection, after: int) -> tuple[Head, list[Event]]:
-        """Wait for other writers; returns the head, and events from a given one on, unchecked."""
-        found, added = self._store.lock(connection, self.study, max(0, after - 1))
+    def lock(
+        self, connection: Connection, after: int, keys: Sequence[str] = ()
+    ) -> tuple[Head, list[Event], list[Event]]:
+        """Wait for other writers.
+
+        Returns the head, events from a given one on, unchecked, and events recorded under keys.
+        """
+        found, added, keyed = self._store.lock(connection, self.study, max(0, after - 1), keys)
         head = self._whole(found)
         if 0 < after <= head.seq and (not added or added[0].seq != after):
             raise self.damaged(f"event {after} is missing")
-        return head, added
+        return head, added, self._checked(connection, keyed)
 
     def _whole(self, head: Head | None) -> Head:
         if head is None or head[2:] != self._owner:
@@ -173,6 +178,8 @@ class Journal:
 
     def _checked(self, connection: Connection, events: list[Event]) -> list[Event]:
         """Events from anywhere in the journal."""
+        if not events:
+            return events
         with self.explained():
             for event in events:
                 if type(event.seq) is not int:

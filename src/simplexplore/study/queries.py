@@ -12,15 +12,12 @@ from .schema import events, history, identity, snapshots, studies
 
 _IDENTITY = sa.select(identity.c.identity).scalar_subquery().label("identity")
 STUDY = sa.select(studies, _IDENTITY).where(studies.c.name == sa.bindparam("name"))
-HEAD = sa.select(studies.c.head, studies.c.checksum, studies.c.code, _IDENTITY).where(
-    studies.c.id == sa.bindparam("study")
+_FIELDS = ", ".join(f'"{name}"' for name in Event._fields)
+# Of these columns on PostgreSQL.
+_TYPES = (
+    *("text", "bigint", "integer", "double precision", "text", "text"),
+    *("double precision", "bigint", "bigint"),
 )
-LOCK_AND_READ = f"""
-    SELECT head, checksum, code, (SELECT identity FROM simplexplore_identity)
-    FROM studies WHERE id = %d FOR UPDATE;
-    SELECT {", ".join(Event._fields)} FROM events WHERE study = %d AND seq > %d
-    ORDER BY seq LIMIT %d
-"""
 POINTS = (
     sa.select(*[column for column in history.c if column is not history.c.study])
     .where(history.c.study == sa.bindparam("study"), history.c.seq > sa.bindparam("after"))
@@ -55,37 +52,6 @@ TOTALS = sa.select(
     *[sa.func.sum(studies.c[name]).label(name) for name in ("asked", "rewards", "pending")],
 )
 _COLUMNS = [events.c[name] for name in Event._fields]
-READ = (
-    sa.select(*_COLUMNS)
-    .where(events.c.study == sa.bindparam("study"), events.c.seq > sa.bindparam("after"))
-    .order_by(events.c.seq)
-    .limit(sa.bindparam("limit", type_=sa.BigInteger))
-)
-
-
-def _events_by(column: str) -> dict[bool, sa.TextClause]:
-    """Some events of a study; by whether it is SQLite.
-
-    Without statistics SQLite takes every study for ten rows, and reads the whole of it unless it
-    is told which index to use.
-    """
-    return {
-        is_sqlite: sa.text(
-            f"""
-            SELECT {", ".join(f'"{name}"' for name in Event._fields)} FROM events
-            {f"INDEXED BY events_by_{column}" if is_sqlite else ""}
-            WHERE study = :study AND "{column}" IN :items ORDER BY seq
-            """
-        ).bindparams(sa.bindparam("items", expanding=True))
-        for is_sqlite in (True, False)
-    }
-
-
-BY_PULL, BY_KEY = _events_by("pull"), _events_by("key")
-CHECKSUMS = sa.select(events.c.seq, events.c.checksum).where(
-    events.c.study == sa.bindparam("study"),
-    events.c.seq.in_(sa.bindparam("items", expanding=True)),
-)
 VOIDS = (
     sa.select(*_COLUMNS)
     .where(
@@ -95,7 +61,7 @@ VOIDS = (
     )
     .order_by(events.c.seq)
 )
-_HEADS = (
+HEADS = (
     "head",
     "changed",
     "state",
@@ -107,41 +73,63 @@ _HEADS = (
     "checksum",
     "tags",
 )
-# Made once: working out which cached SQL a statement has takes longer than executing it.
-ADD_EVENTS = (
-    f"""INSERT INTO events (study, {", ".join(f'"{name}"' for name in Event._fields)}) """
-    f"VALUES ({', '.join('?' * (1 + len(Event._fields)))})"
-)
 ADD_POINT = history.insert()
-# Progress changes with the history only.
-UPDATE = (
-    studies.update()
-    .where(studies.c.id == sa.bindparam("study"))
-    .values(
-        {name: sa.bindparam(name) for name in _HEADS}
-        | {
-            "progress": sa.func.coalesce(
-                sa.bindparam("progress", type_=sa.Double), studies.c.progress
-            )
-        }
-    )
-)
-APPEND = sa.text(
-    f"""
-    WITH added AS (
-        INSERT INTO events (study, {", ".join(Event._fields)})
-        SELECT :study, * FROM unnest(
-            CAST(:new_kind AS text[]), CAST(:new_pull AS bigint[]), CAST(:new_arm AS integer[]),
-            CAST(:new_reward AS double precision[]), CAST(:new_key AS text[]),
-            CAST(:new_data AS text[]), CAST(:new_at AS double precision[]),
-            CAST(:new_seq AS bigint[]), CAST(:new_checksum AS bigint[])
-        )
-    )
-    UPDATE studies SET {", ".join(f"{name} = :{name}" for name in _HEADS)},
-        progress = COALESCE(CAST(:progress AS double precision), progress)
-    WHERE id = :study
-    """
-)
+
+
+# What every request needs is written out: SQLAlchemy takes longer to find out what was meant than
+# a database to do it.
+
+
+class Statements:
+    """Statements for `Database.run`, with the marks that a driver knows for values."""
+
+    def __init__(self, *, is_sqlite: bool) -> None:
+        mark = "?" if is_sqlite else "%s"
+        self._is_sqlite = is_sqlite
+        self.head = f"""
+            SELECT head, checksum, code, (SELECT identity FROM simplexplore_identity)
+            FROM studies WHERE id = {mark}
+        """
+        self.read = f"""
+            SELECT {_FIELDS} FROM events WHERE study = {mark} AND seq > {mark}
+            ORDER BY seq LIMIT {mark}
+        """
+        # The second statement begins when the lock is held, so that it sees all that others have
+        # recorded.
+        self.lock = f"{self.head} FOR UPDATE; {self.read}; {self.events_by('key')[0]}"
+        # Progress changes with the history only.
+        self.update = f"""
+            UPDATE studies SET {", ".join(f"{name} = {mark}" for name in HEADS)},
+            progress = COALESCE(CAST({mark} AS double precision), progress) WHERE id = {mark}
+        """
+        self.add_events = f"""
+            INSERT INTO events (study, {_FIELDS})
+            VALUES ({", ".join([mark] * (1 + len(Event._fields)))})
+        """
+        # Events are one text, which takes a fraction of the time of nine arrays.
+        columns = (f"CAST(event ->> {i} AS {kind})" for i, kind in enumerate(_TYPES))
+        self.append = f"""
+            WITH added AS (
+                INSERT INTO events (study, {_FIELDS})
+                SELECT {mark}, {", ".join(columns)}
+                FROM json_array_elements(CAST({mark} AS json)) AS event
+            ) {self.update}
+        """
+
+    def events_by(self, column: str, count: int = 1) -> tuple[str, int]:
+        """Some events of a study by a number, pull or key; and how many places there are for it.
+
+        PostgreSQL takes a list of any length. For SQLite there are few lengths, so that it knows
+        the statement. Without statistics it takes every study for ten rows, and reads the whole of
+        it unless it is told which index to use.
+        """
+        what = f"SELECT {_FIELDS} FROM events"
+        if not self._is_sqlite:
+            return f'{what} WHERE study = %s AND "{column}" = ANY(%s) ORDER BY seq', 1
+        places = 1 << (count - 1).bit_length()
+        index = "" if column == "seq" else f"INDEXED BY events_by_{column}"
+        marks = ", ".join("?" * places)
+        return f'{what} {index} WHERE study = ? AND "{column}" IN ({marks}) ORDER BY seq', places
 
 
 def to_event(row: Sequence[Any]) -> Event:

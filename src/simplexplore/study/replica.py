@@ -175,12 +175,17 @@ class Replica:
     # ------------------------------------------------------------------ writing
 
     def transact(
-        self, work: Callable[[Transaction], Result], *, idempotent: bool = False, events: int = 1
+        self,
+        work: Callable[[Transaction], Result],
+        *,
+        idempotent: bool = False,
+        events: int = 1,
+        keys: Sequence[str] = (),
     ) -> Result:
         """Let a decision about some events be taken in a transaction of its own.
 
-        It sees the latest state. Inside another decision it becomes part of that one's
-        transaction, which is flushed when it ends.
+        It sees the latest state, and what was recorded under keys is read when it begins. Inside
+        another decision it becomes part of that one's transaction, which is flushed when it ends.
 
         A lost connection is tried again for a while, unless it was lost during the commit and
         the decision is not idempotent: then nobody knows whether it was recorded.
@@ -193,7 +198,7 @@ class Replica:
             attempt = _Attempt()
             try:
                 with FORKS, self._mutex:
-                    result = self._attempt(work, attempt, events)
+                    result = self._attempt(work, attempt, events, keys)
                 self.store.flush()  # other threads go on meanwhile
                 return result
             except StoreError as error:
@@ -206,11 +211,15 @@ class Replica:
                 retries.wait_or_raise(error)
 
     def _attempt(
-        self, work: Callable[[Transaction], Result], attempt: _Attempt, events: int
+        self,
+        work: Callable[[Transaction], Result],
+        attempt: _Attempt,
+        events: int,
+        keys: Sequence[str],
     ) -> Result:
         if self._is_long(events):
             try:
-                return self._decided_before(work, attempt)
+                return self._decided_before(work, attempt, keys)
             except _OvertakenError:
                 self._crowded_until = time.monotonic() + _CROWDED
         if self._state is None:
@@ -218,10 +227,11 @@ class Replica:
                 pass
         with self._forgetting() as kept, self.store.writing() as connection:
             after = 0 if self._state is None else self._state.seq
-            head, found = self._journal.lock(connection, after)
+            head, found, keyed = self._journal.lock(connection, after, keys)
             began = time.perf_counter()
             state = self._caught_up(connection, head, found)
             transaction = Transaction(self.store, self._journal, connection, state, self._beginning)
+            transaction.remember(keys, keyed)
             kept.append(transaction)
             result = self._decided(work, transaction, began)
             transaction.write(connection)
@@ -248,17 +258,20 @@ class Replica:
         large = self.plan.problem.size >= _MANY_ARMS or events >= _MANY_EVENTS
         return large or self._longest > _LONG
 
-    def _decided_before(self, work: Callable[[Transaction], Result], attempt: _Attempt) -> Result:
+    def _decided_before(
+        self, work: Callable[[Transaction], Result], attempt: _Attempt, keys: Sequence[str]
+    ) -> Result:
         """Decide, then write if nobody else has written to this study meanwhile."""
         with self.latest() as state:
             seen = state.seq, state.checksum
         with self._forgetting() as kept:
             transaction = Transaction(self.store, self._journal, None, state, self._beginning)
+            transaction.look_up(keys)
             kept.append(transaction)
             result = self._decided(work, transaction, time.perf_counter())
             if transaction.is_dirty:
                 with self.store.writing() as connection:
-                    head, _ = self._journal.lock(connection, seen[0])
+                    head, *_ = self._journal.lock(connection, seen[0])
                     if (head.seq, head.checksum) != seen:
                         raise _OvertakenError
                     transaction.write(connection)

@@ -75,6 +75,7 @@ class Store(Database):
     ) -> None:
         super().__init__(url, must_exist=must_exist)
         self.clock = clock
+        self._statements = queries.Statements(is_sqlite=self.is_sqlite)
         self._migrate(must_exist)
 
     def _migrate(self, must_exist: bool) -> None:
@@ -163,23 +164,27 @@ class Store(Database):
 
     def head(self, connection: Connection, study: int) -> Head | None:
         """The end of a study's journal; None if there is no such study."""
-        return _head(connection.execute(queries.HEAD, {"study": study}).first())
+        return _head(self.run(connection, self._statements.head, (study,)).fetchone())
 
     def lock(
-        self, connection: Connection, study: int, after: int
-    ) -> tuple[Head | None, list[Event]]:
-        """Wait for other writers of a study; returns its head, and events after a given one."""
+        self, connection: Connection, study: int, after: int, keys: Sequence[str] = ()
+    ) -> tuple[Head | None, list[Event], list[Event]]:
+        """Wait for other writers of a study.
+
+        Returns its head, events after a given one, and events under keys.
+        """
         if self.is_sqlite:  # the transaction is the lock
-            return self.head(connection, study), self.read(connection, study, after, CHUNK)
-        # In one message: others are waiting. The second statement begins when the lock is held,
-        # so that it sees all that they have recorded.
-        result = connection.exec_driver_sql(queries.LOCK_AND_READ % (study, study, after, CHUNK))
-        cursor: Any = result.cursor
+            head = self.head(connection, study)
+            added = self.read(connection, study, after, CHUNK)
+            return head, added, self.keys(connection, study, keys)
+        # In one message: others are waiting.
+        values = (study, study, after, CHUNK, study, [*keys])
+        cursor = self.run(connection, self._statements.lock, values)
         head = _head(cursor.fetchone())
         cursor.nextset()
-        added = [queries.to_event(row) for row in cursor.fetchall()]
-        result.close()
-        return head, added
+        added = _events(cursor)
+        cursor.nextset()
+        return head, added, _events(cursor)
 
     def page(
         self,
@@ -210,12 +215,11 @@ class Store(Database):
 
     def read(self, connection: Connection, study: int, after: int, limit: int = ALL) -> list[Event]:
         """Events of a study after a given one."""
-        wanted = {"study": study, "after": after, "limit": limit}
-        return [queries.to_event(row) for row in connection.execute(queries.READ, wanted).all()]
+        return _events(self.run(connection, self._statements.read, (study, after, limit)))
 
     def pulls(self, connection: Connection, study: int, numbers: Sequence[int]) -> list[Event]:
         """Events of given pulls."""
-        return self._some(connection, queries.BY_PULL, study, numbers)
+        return self._some(connection, "pull", study, numbers)
 
     def voids(self, connection: Connection, study: int, head: int) -> list[Event]:
         """Events up to a given one that struck a reward out."""
@@ -224,27 +228,25 @@ class Store(Database):
 
     def keys(self, connection: Connection, study: int, keys: Sequence[str]) -> list[Event]:
         """Events recorded under given keys."""
-        return self._some(connection, queries.BY_KEY, study, keys)
+        return self._some(connection, "key", study, keys)
 
     def checksums(
         self, connection: Connection, study: int, numbers: Sequence[int]
     ) -> dict[int, int]:
         """Checksums of the journal up to given events."""
-        found: dict[int, int] = {}
-        for first in range(0, len(numbers), 500):
-            some = {"study": study, "items": list(numbers[first : first + 500])}
-            rows = connection.execute(queries.CHECKSUMS, some)
-            found |= {row.seq: row.checksum for row in rows}
-        return found
+        found = self._some(connection, "seq", study, numbers)
+        return {event.seq: event.checksum for event in found}
 
     def _some(
-        self, connection: Connection, query: Any, study: int, items: Sequence[Any]
+        self, connection: Connection, column: str, study: int, items: Sequence[Any]
     ) -> list[Event]:
         found: list[Event] = []
         for first in range(0, len(items), 500):
-            some = {"study": study, "items": list(items[first : first + 500])}
-            rows = connection.execute(query[self.is_sqlite], some).all()
-            found += [queries.to_event(row) for row in rows]
+            some = [*items[first : first + 500]]
+            statement, places = self._statements.events_by(column, len(some))
+            # On SQLite the last one again, until all places are taken.
+            values = [*some, *some[-1:] * (places - len(some))] if self.is_sqlite else [some]
+            found += _events(self.run(connection, statement, (study, *values)))
         return found
 
     def append(
@@ -255,14 +257,13 @@ class Store(Database):
             (*event[:5], None if event.data is None else to_json(event.data), *event[6:])
             for event in added
         ]
+        values = (*(head[name] for name in queries.HEADS), head["progress"], study)
         if self.is_sqlite:
-            # Not through SQLAlchemy's own insert: it looks at every value of every row.
-            connection.exec_driver_sql(queries.ADD_EVENTS, [(study, *row) for row in rows])
-            connection.execute(queries.UPDATE, {**head, "study": study})
+            given = [(study, *row) for row in rows]
+            self.run(connection, self._statements.add_events, given, many=True)
+            self.run(connection, self._statements.update, values)
         else:  # in one message: others are waiting
-            columns = zip(Event._fields, zip(*rows, strict=True), strict=True)
-            new = {f"new_{name}": list(column) for name, column in columns}
-            connection.execute(queries.APPEND, {**new, **head, "study": study})
+            self.run(connection, self._statements.append, (study, json.dumps(rows), *values))
 
     def add_point(self, connection: Connection, study: int, point: HistoryPoint) -> None:
         """Add to a study's history."""
@@ -306,3 +307,7 @@ class Store(Database):
 
 def _head(row: Sequence[Any] | None) -> Head | None:
     return None if row is None else Head(*row)
+
+
+def _events(cursor: Any) -> list[Event]:
+    return [queries.to_event(row) for row in cursor.fetchall()]

@@ -69,7 +69,9 @@ def tell(
         stopped = transaction.state.answer is not None
         return [Told(*one, stopped=stopped) for one in told if one is not None]
 
-    return replica.transact(work, idempotent=telling.is_idempotent, events=len(rewards))
+    return replica.transact(
+        work, idempotent=telling.is_idempotent, events=len(rewards), keys=telling.keys
+    )
 
 
 # Pull, arm, reward, and what becomes of it.

@@ -98,11 +98,13 @@ class Transaction:
     def look_up(self, keys: Sequence[str]) -> None:
         """Read what the journal has under keys, all at once for those who will want to know."""
         unknown = [key for key in dict.fromkeys(keys) if key not in self._in_journal]
-        if not unknown:
-            return
-        with self._connected() as connection:
-            found = self._journal.under_keys(connection, unknown)
-        self._in_journal |= {key: [] for key in unknown}
+        if unknown:
+            with self._connected() as connection:
+                self.remember(unknown, self._journal.under_keys(connection, unknown))
+
+    def remember(self, keys: Sequence[str], found: Sequence[Event]) -> None:
+        """Take what the journal has under keys from somebody who has looked."""
+        self._in_journal |= {key: [] for key in keys}
         for event in found:
             assert event.key is not None
             self._in_journal[event.key].append(event)
