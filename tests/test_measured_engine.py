@@ -241,6 +241,31 @@ def test_intervals_and_p_values_hold_at_every_moment():
             assert explorer.confidence <= max(0, 1 - 2 * row.p_value) + 1e-12
 
 
+def test_time_and_samples_expected_at_the_means_of_now():
+    """Two arms whose time is 221 at its best answer, and which take about 1,700 samples."""
+    row = Measured("m", 0.5, sigma=1, means=[1, 0])
+    one = engine(Problem(2, epsilon=0.2, delta=0.1, measured=[row]))
+    assert one.planned() == (math.inf, math.inf)
+    for a in range(2):
+        for _ in range(4):
+            one.observe(a, 1.0 - a, [1.0 - a])
+    one.run.n[:], one.run.integers[0] = 500, 1000
+    one.advance()
+    time, expected = one.planned()
+    share = one.policy[0]
+    w, x = np.meshgrid(np.linspace(0.3, 0.7, 201), np.linspace(0, 1, 401), indexing="ij")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = (0.5 - share) ** 2 / (2 * (share**2 / w + (1 - share) ** 2 / (1 - w)))
+        gained = np.maximum(0.2 + share - x, 0) ** 2 / (
+            2 * (x - share) ** 2 * (1 / w + 1 / (1 - w))
+        )
+        over = np.maximum(x - 0.5, 0) ** 2 / (2 * (x**2 / w + (1 - x) ** 2 / (1 - w)))
+    least = np.minimum(kept[:, 0], np.nanmin(gained + over, axis=1))
+    assert time == pytest.approx(1 / least.max(), rel=0.05)
+    assert time > 220.9
+    assert 1300 < expected < 2200
+
+
 def test_a_limit_from_below_is_one_from_above_of_the_opposite():
     means = (0.2, 0.7, 0.9)
     below = Measured("x", ">= 0.5", sigma=0.5, tolerance=0.1, means=means)

@@ -86,6 +86,13 @@ def test_no_prefix_of_the_samples_exceeds_the_limit_in_expectation(kind):
     assert counts @ coefficients > 9 * row.bound
 
 
+def test_dear_arms_are_not_starved_by_cheaper_ones():
+    """Room is saved for what a sampler asks for: ctns tries all arms, though one is much dearer."""
+    row = replace(TOXICITY, limit=0.3, means=(0.9, 0.35, 0.1))
+    _, counts, _ = simulated(trial(row, delta=1e-9), runs=2, cap=2000, sampler="ctns")
+    assert (counts >= 20).all()
+
+
 def test_an_excess_is_seen():
     """Where what is said to be safe is not, every run says so."""
     outcomes, _, _ = simulated(trial(), truth=(0.9, 0.8, 0.7), runs=3, cap=50)

@@ -98,6 +98,27 @@ print(f"after {explorer.pulls} patients: {shares}, confidence {explorer.confiden
 # All these numbers hold however often one looks. If every mix is too toxic, the trial ends with that finding
 # instead, with the same confidence: `explorer.infeasible` is then true.
 #
+# **Patients of the trial.** So far nothing limits the toxicity of the trial itself. If one dose is known to be
+# safe, and how toxic a dose can be at worst, patients are treated such that their mean toxicity keeps the limit
+# from the first one on, as far as anybody can promise that of doses still to be learned:
+
+# %%
+from dataclasses import replace
+
+row = replace(problem.measured[0], safe=["placebo"], domain=(0, 1))
+strict = sx.Explorer(problem.replace(measured=[row], scenario="anytime"), seed=1)
+doses = []
+for _ in range(300):
+    dose = strict.ask()
+    doses.append(dose)
+    measured = {"toxicity": random.gauss(TOXICITY[dose], 0.5)}
+    strict.tell(dose, random.gauss(EFFECT[dose], 1.0), measured=measured)
+    if strict.pulls in (10, 50, 300):
+        mean = sum(TOXICITY[dose] for dose in doses) / len(doses)
+        worst = strict.measured[0].worst
+        print(f"after {strict.pulls:3d}: mean toxicity {mean:.2f}, at worst {worst:.2f}")
+
+# %% [markdown]
 # [The problem file](../problem_file.md#measuredname) has all keys: limits from below, unknown sigma,
 # measurements in a range. [The theory](../theory/measured.md) has the proofs,
 # also of [when a trial may stop](../theory/measured_stopping.md).

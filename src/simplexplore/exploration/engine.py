@@ -574,6 +574,10 @@ class Engine:
             for name, array in self._kept().items():
                 array[...] = before[name]
 
+    def planned(self) -> tuple[float, float]:
+        """Nothing is estimated here: `expected_samples` is better where no limit is measured."""
+        return math.inf, math.inf
+
     def worst_use(self, row: int) -> float | None:
         """Nothing is measured."""
         return None

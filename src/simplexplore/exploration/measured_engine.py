@@ -7,9 +7,9 @@ limits (docs/theory/measured_stopping.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,12 @@ from simplexplore.geometry.simplices import simplices
 from simplexplore.kernels import measured_episode as episode
 from simplexplore.kernels.blocks import Block
 from simplexplore.kernels.cache import code_of
-from simplexplore.kernels.measured_answer import best_policy, row_evidence, set_values
+from simplexplore.kernels.measured_answer import (
+    best_policy,
+    row_distance,
+    row_evidence,
+    set_values,
+)
 from simplexplore.kernels.measured_records import (
     AIM,
     ANSWER,
@@ -31,8 +36,16 @@ from simplexplore.kernels.measured_records import (
     WARM,
     MeasuredJob,
     MeasuredRun,
+    MeasuredSetting,
+    MeasuredWork,
 )
-from simplexplore.kernels.measured_search import EVIDENCE, EVIDENCE_OF_ROWS, search
+from simplexplore.kernels.measured_search import (
+    DISTANCE,
+    EVIDENCE,
+    EVIDENCE_OF_ROWS,
+    ROWS_ALONE,
+    search,
+)
 from simplexplore.kernels.records import (
     ASKED,
     ELSEWHERE,
@@ -51,6 +64,7 @@ from .regret import Regret
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+_Found = TypeVar("_Found")
 
 # How a simulated run ended, as a sum: right; an answer that exceeds a limit by more than its
 # tolerance; one that earns too little; nothing found; and whether it said that no policy is
@@ -110,7 +124,7 @@ class MeasuredEngine:
         self._run, self._work = make_run(self._setting), make_work(self._setting)
         self._program, self._stopwatch = MeasuredProgram(), Stopwatch()
         self._blocks: list[Block] | None = None
-        self._known: tuple[tuple[object, ...], tuple[Array, Array]] | None = None
+        self._known: dict[str, tuple[tuple[object, ...], Any]] = {}
         self.pending: Array = np.zeros(self._setting.size)
         self.is_enough = False
 
@@ -313,12 +327,17 @@ class MeasuredEngine:
         For each measured row that the answer keeps its limit, then that no competitor is better;
         where no policy seems feasible only that none is.
         """
+        return self._remembered("evidence", self._evidence_now)
+
+    def _remembered(self, name: str, make: Callable[[], _Found]) -> _Found:
+        """What takes long and is wanted often, as long as nothing has changed."""
         run = self._run
         seen = [run.n, run.mean, run.measured, run.answer, run.integers[AIM : AIM + 1]]
         key = (self.plan.delta, *(array.tobytes() for array in seen))
-        if self._known is None or self._known[0] != key:  # it takes long, and is wanted often
-            self._known = key, self._evidence_now()
-        return self._known[1]
+        if name not in self._known or self._known[name][0] != key:
+            self._known[name] = key, make()
+        found: _Found = self._known[name][1]
+        return found
 
     def _evidence_now(self) -> tuple[Array, Array]:
         setting, run, work = self._setting, self._run, self._work
@@ -335,6 +354,46 @@ class MeasuredEngine:
                 found[rows] = search(setting, run, work, *given)
         # Where no competitor is left there is nothing to doubt.
         return np.clip(found, 0.0, _MOST), np.array([row_level] * rows + [value_level])
+
+    def planned(self) -> tuple[float, float]:
+        """Time of what the run works for if the means are as they look, and samples it would take.
+
+        The time is that of the present answer, in units of cost, at an allocation found by the
+        game of `ctns`: no less than with the best one, and close to it.
+        """
+        return self._remembered("planned", self._planned_now)
+
+    def _planned_now(self) -> tuple[float, float]:
+        run, setting = self._run, self._setting
+        if run.integers[AIM] == NOTHING:
+            return math.inf, math.inf
+        even = setting._replace(row_need=1.0, value_need=1.0)
+        times = []
+        for one in (even, setting):
+            copy, work = make_run(setting), make_work(setting)
+            for array, kept in zip(copy, run, strict=True):
+                array[...] = kept
+            with np.errstate(all="ignore"):
+                episode.solve(one, copy, work)
+                far = self._least_distance(one, copy, work)
+            spent = float(copy.w @ setting.costs) if one is even else 1.0
+            times.append(float(self.pulls * spent / far) if far > 0 else math.inf)
+        return times[0], times[1]
+
+    def _least_distance(
+        self, setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork
+    ) -> float:
+        """Of alternatives to what a run works for, over what is needed, as `solve` left it."""
+        answered = run.integers[AIM] == ANSWER
+        mode = DISTANCE if answered else ROWS_ALONE
+        found = search(setting, run, work, work.n, run.answer, mode, -1.0, math.inf, run.closest)
+        far = [found / setting.value_need]
+        if answered:
+            far += [
+                row_distance(setting, run, work.n, run.answer, i) / setting.row_need
+                for i in range(setting.rows)
+            ]
+        return min(far)
 
     def directions(self) -> Array:
         """From the answer to the competitor that is hardest to rule out (1, K)."""

@@ -22,8 +22,10 @@ from .measured_records import (
     PLAN,
     PULLS,
     STATUS,
+    TURN,
     UNIFORM,
     WARM,
+    WISH,
     MeasuredJob,
     MeasuredRun,
     MeasuredSetting,
@@ -159,16 +161,17 @@ def propose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> N
     """What the sampler would pull next, into run.integers[ARM]."""
     count = setting.first_arms.size
     pulls = run.integers[PULLS]
+    clock = run.integers[TURN] if setting.is_guarded else pulls
     if not run.integers[WARM]:
         for k in range(count):
             if run.n[setting.first_arms[k]] < setting.first_pulls:
                 run.integers[ARM] = setting.first_arms[k]
                 break
         else:
-            run.integers[ARM] = setting.first_arms[pulls % count]  # all are in flight
+            run.integers[ARM] = setting.first_arms[clock % count]  # all are in flight
         return
     if setting.sampler == UNIFORM or run.integers[AIM] == NOTHING:
-        run.integers[ARM] = setting.first_arms[pulls % count]
+        run.integers[ARM] = setting.first_arms[clock % count]
         return
     if setting.sampler == CTNS:
         if pulls >= run.integers[PLAN]:
@@ -177,8 +180,8 @@ def propose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> N
         part = 0.5 * count / math.sqrt(float(count * count + pulls))
         run.integers[ARM] = follow(setting, run, part / (1.0 + part))
         return
-    turn = turns(setting, float(pulls))
-    if turn > turns(setting, pulls - 1.0):
+    turn = turns(setting, float(clock))
+    if turn > turns(setting, clock - 1.0):
         run.integers[ARM] = setting.first_arms[turn % count]
         run.target[run.integers[ARM]] += 1.0
         return
@@ -189,9 +192,10 @@ def propose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> N
 @kernel
 def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> None:
     """The next arm, into run.integers[ARM]."""
-    propose(setting, run, work)
+    if run.integers[WISH] == 0:
+        propose(setting, run, work)
     if setting.is_guarded:
-        run.integers[ARM] = guarded(setting, run, run.integers[ARM])
+        run.integers[ARM] = guarded(setting, run)
 
 
 @kernel

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from .kernel import kernel
-from .measured_records import MeasuredRun, MeasuredSetting, MeasuredWork
+from .measured_records import ARM, TURN, WISH, MeasuredRun, MeasuredSetting, MeasuredWork
 from .measured_search import ROUNDING, SCALE, SCALES, SHARPNESS
 from .student import IS_FLAT, N, floor_of_variance, mixture_of, put_arm
 
@@ -98,9 +98,17 @@ def is_affordable(setting: MeasuredSetting, run: MeasuredRun, arm: int) -> bool:
 
 
 @kernel
-def guarded(setting: MeasuredSetting, run: MeasuredRun, arm: int) -> int:
-    """An arm if it is affordable; else the one with the most room of those known to be safe."""
+def guarded(setting: MeasuredSetting, run: MeasuredRun) -> int:
+    """The arm that was proposed if it is affordable; else the safe one with the most room.
+
+    A wish stays until it is granted, so that cheap ones do not use up what dear ones wait for.
+    """
+    if run.integers[WISH] == 0:
+        run.integers[WISH] = run.integers[ARM] + 1
+        run.integers[TURN] += 1
+    arm = run.integers[WISH] - 1
     if is_affordable(setting, run, arm):
+        run.integers[WISH] = 0
         return arm
     widest = -math.inf
     for a in range(setting.size):

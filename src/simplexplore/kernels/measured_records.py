@@ -14,9 +14,10 @@ from .slots import AdvanceMeasured
 
 # Places in MeasuredRun.integers. LOOK: pulls at which to look at the answer again; PLAN: at which
 # to solve for an allocation again; INSIDE: whether the answer is on no smaller face; FRACTION: its
-# number (measured_answer.py).
-PULLS, ARM, WARM, LOOK, PLAN, AIM, INSIDE, FRACTION, STATUS, CAPPED = range(10)
-INTEGERS = 10
+# number (measured_answer.py). WISH: one more than the arm that was proposed and is not affordable
+# yet; TURN: proposals so far (measured_guard.py).
+PULLS, ARM, WARM, LOOK, PLAN, AIM, INSIDE, FRACTION, STATUS, CAPPED, WISH, TURN = range(12)
+INTEGERS = 12
 
 # What a run works for: nothing yet, an answer, or showing that there is none. A run that has
 # stopped says so by the last two.

@@ -100,7 +100,9 @@ def print_status(status: Status, console: Console) -> None:
     if status.get("measured"):
         console.print(f"violated: {VIOLATION}", style="dim")
     if "promise" in status:
-        console.print(status["promise"])
+        worst = [row for row in status.get("measured", []) if row.get("explored_worst") is not None]
+        told = [f"{row['name']} {_number(row.get('explored_worst'))}" for row in worst]
+        console.print(f"{status['promise']}{' At worst so far: ' * bool(told)}{', '.join(told)}")
     print_legend(console, arms, limits)
     for sentence in limits_kept(status):
         console.print(sentence)

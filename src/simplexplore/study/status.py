@@ -175,7 +175,8 @@ def status_of(state: State) -> StateStatus:
     moment = moment_of(engine)
     edges = _edges(engine, moment) if engine.has_answer else None
     if problem.measured:
-        progress, left, ends = _progress_of_measured(state, engine)
+        time, expected = engine.planned()
+        progress, left, ends = _progress_of_measured(state, engine, expected)
     else:
         progress, left, ends = _progress(state, edges, known, moment)
     own = problem.exploration if plan.scenario == EXPLORATION else ()
@@ -219,6 +220,7 @@ def status_of(state: State) -> StateStatus:
     if problem.measured:
         found["measured"] = _measured(engine)
         found["infeasible"] = engine.is_infeasible
+        found["characteristic_time"] = _finite(time)
         if plan.scenario != "end-of-time":
             found["promise"] = promise(problem, plan.delta)
     if problem.has_costs:
@@ -455,9 +457,12 @@ def _progress(
 
 
 def _progress_of_measured(
-    state: State, engine: ExplorationEngine
+    state: State, engine: ExplorationEngine, expected: float
 ) -> tuple[float | None, float, tuple[float, float] | None]:
-    """The same where limits are measured: evidence grows with samples, about as it did."""
+    """The same where limits are measured: evidence grows with samples, about as it did.
+
+    Before there is any, samples expected at the means of now say how many are left.
+    """
     if state.answer is not None:
         return 1.0, 0.0, (0.0, 0.0)
     if not (engine.has_answer or engine.is_infeasible):
@@ -466,7 +471,7 @@ def _progress_of_measured(
     weakest = int((statistics - thresholds).argmin())
     statistic, threshold = float(statistics[weakest]), float(thresholds[weakest])
     if statistic == 0.0:
-        return 0.0, math.inf, None
+        return 0.0, max(1.0, expected - engine.pulls), None
     low, high = range_of_rest(statistic, threshold)
     left = max(1.0, (threshold / statistic - 1.0) * engine.pulls)
     return min(1.0, statistic / threshold), left, (left * low, left * high)

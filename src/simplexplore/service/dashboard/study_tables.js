@@ -88,7 +88,8 @@ export function measuredLimits(status) {
         row.explored === null ? null : number(row.explored)];
     }), [2, 5, 6]),
   el("p", { class: "dim" }, "A p-value that holds however often one looks: a mix that misses a limit by more than its tolerance is ever shown with a p-value of at most 0.01 with probability 0.01 at most."),
-  status.promise ? el("p", {}, status.promise) : "",
+  status.promise ? el("p", {}, [status.promise, ...status.measured.filter((row) => (row.explored_worst ?? null) !== null)
+    .map((row) => `At worst so far: ${row.name} ${number(row.explored_worst)}.`)].join(" ")) : "",
   ...status.measured.map((row, i) => {
     const ends = spread(row, ...row.arms.flatMap((arm) => [arm.mean, arm.low, arm.high]));
     return el("details", { id: `measured-${i}`, open: i === 0 && row.arms.length <= FEW }, el("summary", { id: `show-measured-${i}` }, `${row.name} by arm`),
