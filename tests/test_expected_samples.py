@@ -12,7 +12,11 @@ from nightly import crossed, some
 from simplexplore.bound.information import Information
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.expected_evidence import ExpectedEvidence
+from simplexplore.exploration.expected_student import ExpectedStudent
 from simplexplore.exploration.plan import prepare_simulation
+from simplexplore.geometry.edges import Edges
+from simplexplore.kernels import pooled as pooled_kernel
+from simplexplore.kernels import student
 from simplexplore.kernels.information import refresh
 from simplexplore.kernels.records import VERTEX
 from simplexplore.kernels.tilt import tilt_evidence
@@ -31,6 +35,12 @@ PROBLEMS = {
     ),
     "counts": sx.Problem(3, {"first": "a1 <= 0.5"}, sx.Poisson(), means=[3.0, 2.0, 1.0]),
     "scores": sx.Problem(3, rewards=sx.Bounded(0.0, 10.0), means=[8.0, 5.0, 4.0]),
+    "unsure": sx.catalog.instance("meal-b").problem.replace(
+        rewards=sx.Gaussian("unknown", sigma_guess=(1.0, 0.5, 2.0))
+    ),
+    "equally unsure": sx.catalog.instance("meal-b").problem.replace(
+        rewards=sx.Gaussian("unknown", sigma_guess=1.0, equal_sigma=True)
+    ),
 }
 
 
@@ -99,6 +109,12 @@ def test_ties_elsewhere_do_no_harm(rewards):
         assert expected == pytest.approx(sx.expected_samples(close, scenario), rel=0.05)
 
 
+def test_arms_are_played_before_anything_is_computed():
+    rewards = sx.Gaussian("unknown", sigma_guess=1e-6)
+    easy = sx.lower_bound(sx.Problem(3, rewards=rewards), [1.0, 0.5, 0.0], delta=0.3)
+    assert sx.expected_samples(easy) >= 9
+
+
 def test_every_arm_is_played_once():
     easy = sx.lower_bound(sx.Problem(6), [1000.0, 0.0, 0.0, 0.0, 0.0, 0.0], delta=0.3)
     assert sx.expected_samples(easy) == 6
@@ -108,6 +124,14 @@ def test_units_change_nothing():
     small = sx.lower_bound(sx.Problem(3, rewards=sx.Gaussian(1.0)), [0.3, 0.2, 0.0])
     large = sx.lower_bound(sx.Problem(3, rewards=sx.Gaussian(100.0)), [30.0, 20.0, 0.0])
     assert sx.expected_samples(small) == pytest.approx(sx.expected_samples(large), rel=1e-9)
+    for pooled in (False, True):
+        near, far = (
+            sx.Problem(3, rewards=sx.Gaussian("unknown", sigma_guess=guess, equal_sigma=pooled))
+            for guess in (1.0, 100.0)
+        )
+        small = sx.lower_bound(near, [0.3, 0.2, 0.0])
+        large = sx.lower_bound(far, [30.0, 20.0, 0.0])
+        assert sx.expected_samples(small) == pytest.approx(sx.expected_samples(large), rel=1e-9)
     coin = sx.lower_bound(sx.Problem(3, rewards=sx.Bernoulli()), [0.3, 0.2, 0.1])
     score = sx.lower_bound(sx.Problem(3, rewards=sx.Bounded(-1.0, 9.0)), [2.0, 1.0, 0.0])
     assert sx.expected_samples(coin) == pytest.approx(sx.expected_samples(score), rel=1e-9)
@@ -156,6 +180,33 @@ def test_evidence_is_that_of_the_rule(name):
         )
         if value < 20:  # beyond, other mixtures take part, and nobody asks
             assert least - 1e-6 <= evidence[e] <= least + 0.6
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_evidence_is_that_of_the_rule_where_sigma_is_unknown(pooled):
+    """Some alternatives are looked at, so that it is no less than the least; and close to it."""
+    rng = np.random.default_rng(4)
+    work = np.zeros((student.ROWS, 3))
+    for size in (2, 3, 3, 2):
+        n, v = np.exp(rng.uniform(3, 8, size)).round(), rng.uniform(0.3, 1.0, size)
+        edges = Edges(np.arange(size)[None], -v[None], lambda _: {})
+        gap = math.sqrt(2 * rng.uniform(5, 12) * float((v * v / n).sum()))
+        means = np.where(np.arange(size) == 0, gap / v[0], 0.0)
+        information = Information(edges, np.array([gap]), means, sx.Gaussian(1.0))
+        statistics, evidence = ExpectedStudent(information, pooled).at(n)
+        work[student.N, :size], work[student.COEFFICIENT, :size] = n, v
+        if pooled:
+            total = float(n.sum())
+            prior = pooled_kernel.prior_of(total)
+            least = pooled_kernel.share_well(work, size, gap, total, prior)[0]
+            least = value = least + pooled_kernel.constant_of(total, prior)
+        else:
+            for i in range(size):
+                student.put_arm(work, i)
+            value = student.descend(work, size, gap, -math.inf)
+            least = student.certified(work, size, gap, value, -math.inf, math.inf)
+        assert least - 0.02 <= evidence[0] <= value + 0.5
+        assert evidence[0] < statistics[0]
 
 
 def test_commands_say_it(tmp_path):
