@@ -35,26 +35,37 @@ _TINY = 1e-200
 _ROUNDING = 2.0**-50
 
 
+# An arm's samples, their mean, and its sigma: read once, since compilers cannot know that what is
+# written to scratch leaves them as they are.
+Own = tuple[float, float, float]
+
+
+@inlined
+def own_of(setting: Setting, run: Run, arm: int) -> Own:
+    """What all tilts of an arm share."""
+    return run.n[arm], run.mean[arm], math.sqrt(setting.variance[arm])
+
+
 @inlined
 def exponent(
-    setting: Setting, run: Run, arm: int, side: int, k: int, lam: float
+    setting: Setting, run: Run, arm: int, side: int, k: int, lam: float, own: Own
 ) -> tuple[float, float, float]:
     """Log of tilt k of an arm at mean lam, its derivative, and the second derivative."""
     tilts = setting.tilts
-    n = run.n[arm]
+    n, mean, sigma = own
     slope = tilts.slope[side, k]
     if setting.closed_form or setting.family == GAUSSIAN:
-        s = slope / math.sqrt(setting.variance[arm])
-        drift = s * (run.mean[arm] - lam) - 0.5 * slope * slope
+        s = slope / sigma
+        drift = s * (mean - lam) - 0.5 * slope * slope
         return n * drift, -n * s, 0.0
     s = tilts.strength[k] if side == 1 else -tilts.strength[k]
     if setting.family == BERNOULLI:
-        bet = n * (s * run.mean[arm])
+        bet = n * (s * mean)
         if setting.betting:
             bet = run.bets[arm, side * tilts.strength.size + k]
         u = slope / (1.0 + slope * lam)
         return bet - n * math.log1p(slope * lam), -n * u, n * u * u
-    return n * (s * run.mean[arm] - slope * lam), -n * slope, 0.0
+    return n * (s * mean - slope * lam), -n * slope, 0.0
 
 
 @kernel
@@ -67,9 +78,10 @@ def tilt_arm(
     """
     tilts = setting.tilts
     last = tilts.strength.size - 1
+    own = own_of(setting, run, arm)
     top = 0.0  # the last one is no tilt: its exponent is 0
     for k in range(last):
-        value, first, second = exponent(setting, run, arm, side, k, lam)
+        value, first, second = exponent(setting, run, arm, side, k, lam, own)
         work[0, k], work[1, k], work[2, k] = value, first, second
         top = max(top, value)
     work[0, last], work[1, last], work[2, last] = 0.0, 0.0, 0.0
@@ -80,19 +92,26 @@ def tilt_arm(
         work[0, k] = x
         work[2, k] = (work[2, k] + slope * slope) * x
         work[1, k] = slope * x
-    for j in range(tilts.scale.size):
-        total, first, second = 0.0, 0.0, 0.0
-        for i in range(tilts.share.shape[1]):
-            step = tilts.step[side, i]
-            k = j + step if step >= 0 else last
-            share = tilts.share[side, i]
-            total += share * work[0, k]
-            first += share * work[1, k]
-            second += share * work[2, k]
-        if total > 0.0:
-            first /= total
-            second = second / total - first * first
-        work[row, j], work[row + 1, j], work[row + 2, j] = total, first, second
+    total, first, second = work[row], work[row + 1], work[row + 2]
+    scales = tilts.scale.size
+    for j in range(scales):
+        total[j], first[j], second[j] = 0.0, 0.0, 0.0
+    for i in range(tilts.share.shape[1]):  # scales in the inner loops, which become vectors
+        step, share = tilts.step[side, i], tilts.share[side, i]
+        if step >= 0:
+            for m in range(3):
+                of_scale, of_tilt = work[row + m], work[m]
+                for j in range(scales):
+                    of_scale[j] += share * of_tilt[j + step]
+        else:
+            for m in range(3):
+                of_scale, none = work[row + m], share * work[m, last]
+                for j in range(scales):
+                    of_scale[j] += none
+    for j in range(scales):
+        if total[j] > 0.0:
+            first[j] /= total[j]
+            second[j] = second[j] / total[j] - first[j] * first[j]
     return top
 
 
@@ -352,21 +371,22 @@ def loss_of_arm(
 def rounding_of_arm(setting: Setting, run: Run, arm: int, side: int, lam: float) -> float:
     """A bound on the rounding in the exponents of the tilts that matter."""
     tilts = setting.tilts
-    n = run.n[arm]
+    own = own_of(setting, run, arm)
+    n, mean, _ = own
     top = 0.0
     for k in range(tilts.strength.size - 1):
-        value, _, _ = exponent(setting, run, arm, side, k, lam)
+        value, _, _ = exponent(setting, run, arm, side, k, lam, own)
         top = max(top, value)
     most = 0.0
     for k in range(tilts.strength.size - 1):
-        value, slope, _ = exponent(setting, run, arm, side, k, lam)
+        value, slope, _ = exponent(setting, run, arm, side, k, lam, own)
         if value > top - 60.0:
             s = tilts.strength[k]
             size = abs(slope * lam) + n * s * s
             if setting.closed_form or setting.family == GAUSSIAN:
-                size += abs(slope * run.mean[arm])
+                size += abs(slope * mean)
             else:
-                size += n * s * abs(run.mean[arm])
+                size += n * s * abs(mean)
             most = max(most, size)
     return _ROUNDING * (most + abs(top))
 
