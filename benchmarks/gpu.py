@@ -26,48 +26,52 @@ CASES = (
 )
 
 
+def simulated(case, runs, **place):
+    name, sampler, scenario, *_ = case
+    found = sx.catalog.instance(name)
+    return sx.simulate(
+        *(found.problem, found.means, sampler), threshold="gk16", delta=0.1, runs=runs, seed=5,
+        scenario=scenario, **place,
+    )  # fmt: skip
+
+
 def speed(results):
     return results.stopping_times.sum() / results.seconds
 
 
-def measured(name, sampler, scenario, many, few):
-    found = sx.catalog.instance(name)
+def on_processor(case):
+    """A few runs by one core, and steps a second of all cores."""
+    few, cores = case[-1], os.cpu_count() or 1
+    simulated(case, 8)  # compiles
+    return simulated(case, few, workers=1), speed(simulated(case, few * cores, workers=cores))
 
-    def simulated(runs, **place):
-        return sx.simulate(
-            *(found.problem, found.means, sampler), threshold="gk16", delta=0.1, runs=runs, seed=5,
-            scenario=scenario, **place,
-        )  # fmt: skip
 
+def on_gpu(case):
+    """Many runs, and seconds until the first result."""
     began = time.perf_counter()
-    simulated(64, device="gpu")
+    simulated(case, 64, device="gpu")
     first = time.perf_counter() - began
-    simulated(8)  # compiles
-    on_gpu = simulated(many, device="gpu")
-    one = simulated(few, workers=1)
-    began = time.perf_counter()
-    cores = os.cpu_count() or 1
-    several = simulated(few * cores, workers=cores)
-    rate = several.stopping_times.sum() / (time.perf_counter() - began)
-    equal = np.mean(on_gpu.stopping_times[:few] == one.stopping_times)
-    gpu = speed(on_gpu)
-    return (
-        f"| {name}, {sampler}, {scenario} | {many:,} | {gpu:.2g} | {gpu / speed(one):.0f} | "
-        f"{gpu / rate:.0f} | {100 * equal:.1f}% | {first:.0f} s |"
-    )
+    return simulated(case, case[-2], device="gpu"), first
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="cases with this text in them")
     chosen = parser.parse_args().only
-    print(
-        "| case | runs | steps/s | times one core | times all cores | equal runs | first result |"
-    )
-    print("|---|---|---|---|---|---|---|")
-    for case in CASES:
-        if chosen in " ".join(map(str, case)):
-            print(measured(*case), flush=True)
+    cases = [case for case in CASES if chosen in " ".join(map(str, case))]
+    processor = [on_processor(case) for case in cases]
+    print("| case | runs | steps/s | x one core | x all cores | equal runs | first result |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    for case, (one, all_cores) in zip(cases, processor, strict=True):
+        name, sampler, scenario, many, few = case
+        found, first = on_gpu(case)
+        rate = speed(found)
+        equal = np.mean(found.stopping_times[:few] == one.stopping_times)
+        print(
+            f"| {name}, {sampler}, {scenario} | {many:,} | {rate:.2g} | {rate / speed(one):.0f} | "
+            f"{rate / all_cores:.0f} | {100 * equal:.1f}% of {few:,} | {first:.0f} s |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
