@@ -122,4 +122,10 @@ def test_studies_side_by_side(page, served, store):
     )
     # A study may stop by ruling out all others together, before each comparison is settled.
     expect(page.get_by_role("img", name=re.compile("done [0-9.]+%, going on"))).to_be_visible()
+    # One that stopped because its samples were spent has not got all the evidence.
+    goal = sx.Problem(["a", "b"], delta=1e-6, stop_when={"budget": 20})
+    assert drive(Study.create(store, "spent", goal)).stopped
+    page.goto(f"{served}/compare?study=spent")
+    expect(page.get_by_role("img", name=re.compile("spent [0-9.]{1,4}%"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("100%"))).to_have_count(0)
     check_access(page)

@@ -242,7 +242,7 @@ def test_correcting_pausing_and_archiving():
     assert "'meal' is paused and gives no pulls" in refuse("ask", "meal")
     assert answer("archive", "meal") == {"name": "meal", "state": "archived"}
     assert answer("list")["studies"] == []
-    assert "All studies here, 1, are archived: --archived lists them." in run("list").stdout
+    assert "All studies here are archived (1): --archived lists them." in run("list").stdout
     assert "meal" in run("list", "--archived").stdout
     assert answer("resume", "meal") == {"name": "meal", "state": "running"}
     run("tag", "meal", "spring", "menu")

@@ -393,7 +393,7 @@ def list_studies(
     if as_json:
         typer.echo(to_json({"studies": found}))
     elif not found and not archived and (hidden := len(Study.list(store, archived=True))):
-        typer.echo(f"All studies here, {hidden}, are archived: --archived lists them.")
+        typer.echo(f"All studies here are archived ({hidden}): --archived lists them.")
     else:
         print_studies(found, console())
 

@@ -406,7 +406,7 @@ class Engine:
 
     @property
     def handed_out(self) -> Array:
-        """Pulls by arm: answered, in flight, and given up."""
+        """Pulls by arm: answered, in flight, and expired."""
         return np.asarray(self.run.n + self.pending + self.run.given_up)
 
     def may_play(self, arm: int) -> bool:

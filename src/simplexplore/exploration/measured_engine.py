@@ -216,7 +216,7 @@ class MeasuredEngine:
 
     @property
     def handed_out(self) -> Array:
-        """Pulls by arm: answered, in flight, and given up."""
+        """Pulls by arm: answered, in flight, and expired."""
         return np.asarray(self._run.n + self.pending + self._run.given_up)
 
     def may_play(self, arm: int) -> bool:
@@ -309,7 +309,7 @@ class MeasuredEngine:
         return arm
 
     def _weigh(self, change: float) -> None:
-        """Let a pull that is given up, or comes back, take its share of the target along."""
+        """Let a pull that expires, or comes back, take its share of the target along."""
         mass = self._run.target.sum()
         if mass + change > 0:
             self._run.target[:] *= (mass + change) / mass if mass > 0 else 0.0

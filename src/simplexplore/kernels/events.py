@@ -68,7 +68,7 @@ def choose_in_flight(
 
 @kernel
 def weigh(setting: Setting, run: Run, pending: Vector, change: float) -> None:
-    """Let a pull that is given up, or comes back, take its share of the target along.
+    """Let a pull that expires, or comes back, take its share of the target along.
 
     The target's sum is the number of pulls it asks for. Pulls that never come back would
     leave it ahead for ever, and arms with a small share without a turn.

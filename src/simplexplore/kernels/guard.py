@@ -1,7 +1,7 @@
 """Limits on samples, kept by the pulls themselves and not only by the allocation they follow.
 
 What a row is exceeded by is counted in pulls, A_i n - t b_i, over all pulls handed out: answered,
-in flight or given up. An arm may be played if after its pull every row, floor and cap holds, or
+in flight or expired. An arm may be played if after its pull every row, floor and cap holds, or
 is exceeded by no more than before; if some arm alone satisfies all inequalities, one always may,
 and nothing is ever exceeded. Otherwise the arm is played after which excesses have the least sum
 of squares, which bounds them for good. Proofs: docs/theory/tracking.md.
@@ -20,7 +20,7 @@ ROUNDING = 1e-7
 
 @inlined
 def handed_out(run: Run, a: int) -> float:
-    """Pulls of an arm, those given up included; those in flight are counted by the caller."""
+    """Pulls of an arm, expired ones included; those in flight are counted by the caller."""
     return run.n[a] + run.given_up[a]
 
 

@@ -35,8 +35,8 @@ STOPPED = 1
 UNKNOWN_VERTEX = 2
 UNKNOWN_REGRET = 3
 
-# Events of a live study: a pull is asked for; its reward arrives, in time or after it was
-# given up; it is given up; a pull was made elsewhere; a smaller delta needs a new judgement.
+# Events of a live study: a pull is asked for; its reward arrives, in time or after it
+# expired; it expires; a pull was made elsewhere; a smaller delta needs a new judgement.
 ASKED, TOLD, LATE, EXPIRED, ELSEWHERE, EXTENDED = range(6)
 
 # Places in Run.integers.
@@ -197,7 +197,7 @@ class Job(NamedTuple):
 
     means: Vector  # (K,) true ones, in unit coordinates
     noise: Vector  # (K,) standard deviations of the rewards drawn, in unit coordinates
-    cap: int  # pulls after which a run is given up
+    cap: int  # pulls after which a run is capped
     seeds: Streams  # (runs, 2, 4)
     progress: Indices  # (3,) the run at hand, whether it is under way, the vertex to start from
     pulls: Indices  # (runs,) negative if capped

@@ -29,7 +29,7 @@ function figures(found) {
 function progress(found, width) {
   const lines = found.filter(({ points }) => points.length).map(({ status, points }, i) => ({ name: status.name, style: `line-${i}`,
     points: points.filter((one) => !status.decision || one.rewards <= status.decision.samples)
-      .map((one) => [one.rewards, status.decision && one.rewards === status.decision.samples ? 1
+      .map((one) => [one.rewards, status.decision && !status.stop_when && one.rewards === status.decision.samples ? 1
         : Math.min(1, Math.max(0, one.statistic / one.threshold))]) })).filter(({ points }) => points.length);
   if (!lines.length) return dim("Nothing to draw until every arm has a reward.");
   return chart({ width, right: 130, endX: Math.max(...lines.flatMap(({ points }) => points.map(([x]) => x))), endY: 1,
