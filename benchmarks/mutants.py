@@ -121,7 +121,7 @@ MUTANTS = {
         ),
         Mutant(
             "study/database.py",
-            "passing = lost and not _LASTING.search(str(error.orig))",
+            "passing = lost and not _LASTING.search(str(cause))",
             "passing = lost",
             f"{FILES} -k waiting_does_not_help",
         ),
@@ -398,7 +398,7 @@ MUTANTS = {
             ACCESS,
         ),
         Mutant("service/access.py", "if not token.allows(role):", "if False:", ACCESS),
-        Mutant("service/access.py", "        if not is_open:", "        if False:", ACCESS),
+        Mutant("service/access.py", "    if not is_open:", "    if False:", ACCESS),
         Mutant("service/access.py", "await _admit(request, role)", "pass", ACCESS),
         Mutant("service/access.py", "return not is_loopback(", "return None is (", ACCESS),
         Mutant("service/access.py", "return not _LOCAL.fullmatch(", "return None is (", ACCESS),
