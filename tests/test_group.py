@@ -19,6 +19,7 @@ from simplexplore.service.worker_processes import WorkerProcesses
 from simplexplore.service.worker_threads import WorkerThreads
 from simplexplore.study.group import Request, commit
 from simplexplore.study.pulls import Reward
+from simplexplore.study.replica import Replica
 from simplexplore.study.state import State
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
@@ -165,14 +166,54 @@ def test_groups_of_several_servers(study, url):
     assert workers.is_sound(study, told)
 
 
+def watched_groups(monkeypatch):
+    """How many requests each group of a service had in the end."""
+    sizes = []
+
+    def watched(study, requests, more):
+        outcomes = commit(study, requests, more)
+        sizes.append(len(requests))
+        return outcomes
+
+    monkeypatch.setattr(study_queue, "commit", watched)
+    return sizes
+
+
+def test_who_comes_while_others_are_waited_for_joins(study, url, monkeypatch):
+    """The lock is another program's: when that is done, all that wait go together."""
+    sizes = watched_groups(monkeypatch)
+    transact, begun = Replica.transact, threading.Event()
+    monkeypatch.setattr(Replica, "transact", lambda *a, **k: begun.set() or transact(*a, **k))
+
+    async def late():
+        threads, processes = WorkerThreads(), WorkerProcesses()
+        studies = OpenStudies(Store(url), threads, processes)
+        await studies.commit("token", "mix", asking(1, "before"))
+        begun.clear()
+        with study.store.writing() as connection:
+            study.store.lock(connection, 1, 0)
+            waiting = [asyncio.ensure_future(studies.commit("token", "mix", asking(1, "first")))]
+            while not begun.is_set():
+                await asyncio.sleep(0.001)
+            more = [asking(2, "second"), asking(3, "before"), asking(1, "first")]
+            waiting += [asyncio.ensure_future(studies.commit("token", "mix", x)) for x in more]
+            await asyncio.sleep(0.05)
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        threads.close()
+        processes.close()
+        return found
+
+    first, second, wrong, again = asyncio.run(late())
+    assert sizes == [1, 4]
+    assert first == again
+    assert [pull.id for pull in first + second] == [pull.id for pull in study.pending()[1:]]
+    assert type(wrong) is ConflictError
+    assert study.verify()
+
+
 def test_the_service_commits_in_groups(study, url, monkeypatch):
     """Requests that come while others are written share the next transaction, in their order."""
-    sizes = []
-    monkeypatch.setattr(
-        study_queue,
-        "commit",
-        lambda study, requests: sizes.append(len(requests)) or commit(study, requests),
-    )
+    sizes = watched_groups(monkeypatch)
 
     async def many():
         threads, processes = WorkerThreads(), WorkerProcesses()

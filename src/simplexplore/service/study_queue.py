@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simplexplore.protocol import MAX_BATCH
 from simplexplore.study.group import Request, commit
 from simplexplore.study.study import Study
 
 from .worker_threads import Finish, WorkerThreads
+
+# Events of those who join a group at the last moment: others are kept waiting meanwhile.
+_LATE = 256
 
 
 class _Waiting(NamedTuple):
@@ -41,10 +44,9 @@ class StudyQueue:
 
     async def _commit_all(self) -> None:
         while self._waiting:
-            group = self._next_group()
-            work = partial(commit, group[0].study, [one.request for one in group])
+            group = self._next(MAX_BATCH)
             try:
-                found = await self._threads.start(work)
+                found = await self._threads.start(partial(self._commit, group))
             except BaseException as error:
                 self._task = None
                 for one in group:
@@ -54,11 +56,20 @@ class StudyQueue:
                 one.finish(outcome)
         self._task = None
 
-    def _next_group(self) -> list[_Waiting]:
-        """All that waits, but no more than one request may bring."""
-        group = [self._waiting.popleft()]
-        events = group[0].request.events
-        while self._waiting and events + self._waiting[0].request.events <= MAX_BATCH:
+    def _commit(self, group: list[_Waiting]) -> list[Any]:
+        """Commit a group, and those who come until it is its turn: in a thread."""
+
+        def more() -> list[Request]:
+            late = self._next(_LATE)
+            group.extend(late)
+            return [one.request for one in late]
+
+        return commit(group[0].study, [one.request for one in group], more)
+
+    def _next(self, events: int) -> list[_Waiting]:
+        """All that waits, but no more events than these; one request may bring as many."""
+        group: list[_Waiting] = []
+        while self._waiting and self._waiting[0].request.events <= events:
+            events -= self._waiting[0].request.events
             group.append(self._waiting.popleft())
-            events += group[-1].request.events
         return group

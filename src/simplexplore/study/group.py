@@ -35,26 +35,33 @@ class Request(NamedTuple):
     keys: Sequence[str] | None = ()
 
 
-def commit(study: Study, requests: Sequence[Request]) -> list[Any]:
+def commit(
+    study: Study, requests: list[Request], more: Callable[[], Sequence[Request]] = tuple
+) -> list[Any]:
     """Do what is requested; returns results, and errors where something was refused.
 
-    When this returns, all of it is on the disk.
+    Those who came while others were waited for join: `more` gives them, and they are added to the
+    requests. When this returns, all of it is on the disk.
     """
     replica: Replica = study._replica
 
     def decide(transaction: Transaction) -> list[Any]:
+        requests.extend(more())
+        transaction.look_up(_keys(requests))
         return [_outcome(study, request, transaction) for request in requests]
 
-    if len(requests) > 1:
-        try:
-            events = sum(request.events for request in requests)
-            keys = [key for request in requests for key in request.keys or ()]
-            return replica.transact(decide, idempotent=True, events=events, keys=keys)
-        except Exception as error:
-            if isinstance(error, StoreError) and error.passing:  # all have waited long enough
-                return [error] * len(requests)
+    try:
+        events = sum(request.events for request in requests)
+        return replica.transact(decide, idempotent=True, events=events, keys=_keys(requests))
+    except Exception as error:
+        if isinstance(error, StoreError) and error.passing:  # all have waited long enough
+            return [error] * len(requests)
     # Something is wrong with one of them, or with the store: each is told what concerns it.
     return [_alone(study, request) for request in requests]
+
+
+def _keys(requests: Sequence[Request]) -> list[str]:
+    return [key for request in requests for key in request.keys or ()]
 
 
 def _outcome(study: Study, request: Request, transaction: Transaction) -> Any:
