@@ -2,8 +2,8 @@
 
 Instances whose limits bind, are slack, meet in ties or cannot be kept; with sigmas that nobody
 knows; with samples that keep the limits. `before` is what unshifted mixtures on a grid of
-competitors took in a prototype (150 runs). A thousand runs of each take about an hour of processor
-time, or a few minutes on 16 cores (``--workers 16``).
+competitors took in a prototype (150 runs). A thousand runs of each take about half an hour of
+processor time, or a few minutes on 16 cores (``--workers 16``).
 """
 
 import argparse

@@ -87,9 +87,21 @@ def test_no_prefix_of_the_samples_exceeds_the_limit_in_expectation(kind):
 
 
 def test_dear_arms_are_not_starved_by_cheaper_ones():
-    """Room is saved for what a sampler asks for: ctns tries all arms, though one is much dearer."""
-    row = replace(TOXICITY, limit=0.3, means=(0.9, 0.35, 0.1))
-    _, counts, _ = simulated(trial(row, delta=1e-9), runs=2, cap=2000, sampler="ctns")
+    """Room is saved for what a sampler asks for, though others are affordable meanwhile."""
+    row = Measured(
+        "toxicity",
+        0.45,
+        sigma="unknown",
+        sigma_guess=0.5,
+        tolerance=0.05,
+        means=(0.9, 0.6, 0.3, 0.2),
+        domain=(0, 1),
+        safe=["a4"],
+    )
+    given = Problem(4, epsilon=0.1, measured=[row], scenario="anytime")
+    engine = MeasuredEngine(prepare(given, "ctns", "tilt"))
+    means = np.array([1.0, 0.8, 0.5, 0.3])
+    _, _, counts = engine.simulate(means, np.ones(4), streams(0, range(1)), 1500)
     assert (counts >= 20).all()
 
 

@@ -126,6 +126,21 @@ def test_evidence_for_a_row():
     assert row_evidence(setting, run, work, 0) == -math.inf
 
 
+@pytest.mark.parametrize(("noise", "most"), [(0.0, 40), (1e-8, 60)])
+def test_outcomes_without_noise(noise, most):
+    """What is certain is soon found, however little is known of it: no evidence is infinite."""
+    row = Measured("m", 0.5, tolerance=0.3)
+    problem = Problem(["a", "b"], rewards=Gaussian("unknown"), epsilon=0.5, measured=[row])
+    explorer = Explorer(problem, seed=1)
+    rng = np.random.default_rng(0)
+    while (arm := explorer.ask()) is not None:
+        value = float(arm == "a")
+        explorer.tell(arm, value + noise * rng.normal(), {"m": value})
+        assert explorer.pulls < most
+    assert 0 < explorer.confidence < 1
+    assert explorer.policy[0] <= 0.8
+
+
 def test_intervals_of_an_explorer():
     row = Measured("m", 0.5, tolerance=0.3)
     problem = Problem(["a", "b"], rewards=Gaussian("unknown"), epsilon=0.5, measured=[row])

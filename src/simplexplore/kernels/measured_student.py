@@ -20,6 +20,11 @@ CORNERS = 800
 LOSS_OF_CELLS = 0.004
 PART_OF_CELLS = 0.01
 
+# Evidence of few samples has an end. A hull stops where it hardly grows any more: where going as
+# far again would add less than this part of what was gained since the least, and that is some.
+FADES = 0.2
+SOME = 1.0
+
 
 @kernel
 def learn(
@@ -33,11 +38,17 @@ def learn(
     run.squares[row, arm] += before * after
     run.squares[row, total] += before * after
     usual = run.squares[row, total] / run.integers[PULLS]
+    still = run.integers[WARM] == 0 or not usual > 0.0  # what is usual still changes
+    floor = 0.0
+    if not usual > 0.0:  # outcomes without noise: all arms alike
+        for a in range(setting.size):
+            mean = run.mean[a] if row == 0 else run.measured[row - 1, a]
+            floor = max(floor, floor_of_variance(mean))
     for a in range(setting.size):
-        if run.n[a] > 0.0 and (a == arm or run.integers[WARM] == 0):
+        if run.n[a] > 0.0 and (a == arm or still):
             mean = run.mean[a] if row == 0 else run.measured[row - 1, a]
             seen = (run.squares[row, a] + usual) / run.n[a]
-            run.variance[row, a] = max(seen, floor_of_variance(mean))
+            run.variance[row, a] = max(seen, floor, floor_of_variance(mean))
 
 
 @kernel
@@ -81,11 +92,16 @@ def put_hull(setting: MeasuredSetting, work: MeasuredWork, slot: int, n: float) 
             width *= 1.3
             value, _ = mixture_of(student, 0, y)
     count = push(work, slot, 0, y, least)
+    start = y
+    steep = math.inf
     width = 0.1 / math.sqrt(n)
     for _ in range(4 * CORNERS):
-        if count >= CORNERS or not value - least < setting.reach:
+        gained = value - least
+        if count >= CORNERS or not gained < setting.reach:
             break
-        loss = LOSS_OF_CELLS + PART_OF_CELLS * (value - least)
+        if gained > SOME and steep * (y - start) < FADES * gained:
+            break
+        loss = LOSS_OF_CELLS + PART_OF_CELLS * gained
         further, steep = mixture_of(student, 0, y + width)
         for _ in range(20):
             if further - value <= 1.5 * loss:
