@@ -13,7 +13,7 @@ import simplexplore as sx
 from engines import engine_for, follow
 from simplexplore.kernels import pooled
 from simplexplore.kernels.pooled import BEST, COEFFICIENT, N
-from simplexplore.kernels.student import ROWS, SCALES, scale_of
+from simplexplore.kernels.student_mixture import ROWS, SCALES, scale_of
 from simplexplore.problem.families import Gaussian
 
 EQUAL = Gaussian("unknown", equal_sigma=True, sigma_guess=1.0)

@@ -1,10 +1,10 @@
 """Evidence for Gaussian rewards whose one standard deviation, the same for all arms, is unknown.
 
 A normal-inverse-gamma mixture over the arms of an edge together: one prior of the variance, and
-for each arm's mean the scales of student.py. Bounded from below by a tangent and by Jensen's
-inequality it is quadratic in the means and concave in the precision of the hypothesis, so that its
-least value over the half-space and all deviations is that at ends of cells. Definitions and
-proofs: docs/theory/unknown_sigma.md.
+for each arm's mean the scales of student_mixture.py. Bounded from below by a tangent and by
+Jensen's inequality it is quadratic in the means and concave in the precision of the hypothesis, so
+that its least value over the half-space and all deviations is that at ends of cells. Definitions
+and proofs: docs/theory/unknown_sigma.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import math
 
 from .kernel import kernel, long
 from .records import Matrix, Memory, Run, Setting, Table
-from .student import ROUNDING, SCALES, floor_of_variance, log_gamma, scale_of
+from .student_mixture import ROUNDING, SCALES, log_gamma, scale_of
+from .student_statistic import floor_of_variance
 
 # Rows of `work` (Memory.student), by arm of an edge: rewards, |v| in deviations, the least
 # favourable mean; averages over scales by their shares: of k, k r and k r^2, and what the shares
