@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
 import simplexplore as sx
-from engines import engine_for, follow
+from engines import engine_for, follow, uncompiled
 from simplexplore.kernels import pooled
 from simplexplore.kernels.pooled import BEST, COEFFICIENT, N
 from simplexplore.kernels.student_mixture import ROWS, SCALES, scale_of
@@ -98,6 +98,18 @@ def test_runs_are_right():
     assert (~results.correct).sum() <= 19
     each = sx.simulate(problem.replace(rewards=Gaussian("unknown", sigma_guess=1.0)), runs=40)
     assert results.stopping_times.mean() < 1.3 * each.stopping_times.mean()
+
+
+@pytest.mark.parametrize("seed", [15, 21])
+def test_who_stops_is_as_sure_as_asked_for(seed):
+    """A proof of more than the rule asks for may find less; confidence must not."""
+    problem = sx.Problem(3, {"cap": "a1 <= 0.6"}, Gaussian(None, equal_sigma=True), delta=0.1)
+    rng, means = np.random.default_rng(seed), dict(zip(problem.arms, (4.0, 2.0, 0.0), strict=True))
+    explorer = sx.Explorer(problem, seed=seed)
+    uncompiled(explorer._engine)
+    while (arm := explorer.ask()) is not None:
+        explorer.tell(arm, means[arm] + rng.normal())
+    assert explorer.confidence >= 0.9
 
 
 def test_samplers_see_one_variance():
