@@ -112,6 +112,22 @@ def test_who_stops_is_as_sure_as_asked_for(seed):
     assert explorer.confidence >= 0.9
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-7])
+def test_rewards_that_hardly_vary_are_enough(noise):
+    """They are no Gaussian rewards, or means are millions of deviations apart."""
+    problem = sx.Problem(3, {"cap": "a1 <= 0.6"}, Gaussian(None, equal_sigma=True), delta=0.1)
+    rng, means = np.random.default_rng(0), dict(zip(problem.arms, (4.0, 2.0, 1.0), strict=True))
+    explorer = sx.Explorer(problem, seed=0)
+    uncompiled(explorer._engine)
+    count = 0
+    while (arm := explorer.ask()) is not None and count < 100:
+        explorer.tell(arm, means[arm] + noise * rng.normal())
+        count += 1
+    assert explorer.stopped
+    assert 0.9 <= explorer.confidence < 1
+    assert explorer.policy.tolist() == pytest.approx([0.6, 0.4, 0])
+
+
 def test_samplers_see_one_variance():
     problem = sx.Problem(3, rewards=EQUAL, delta=0.1)
     engine = engine_for(problem, "top-two", threshold="tilt")

@@ -32,6 +32,10 @@ WEAK, STRONG = 8.0, 2500.0
 _LOSS = 0.01
 _MOST_CELLS = 300
 
+# Gaps of more deviations than this, by |v|, count as so many: the evidence hardly grows with them,
+# all the same it is no more than theirs, and cells of all precisions would be too many.
+_FAR = 10.0
+
 # Halvings of the range of precisions, rounds of shares, and steps of the tangent's slope.
 _HALVINGS = 18
 _ROUNDS = 8
@@ -262,11 +266,12 @@ def pooled_evidence(
     size = table.first_entry[edge + 1] - begin
     gap = table.offset[edge]
     rounding = abs(gap)
-    n, squares, floor = 0.0, 0.0, 0.0
+    n, squares, floor, length = 0.0, 0.0, 0.0, 0.0
     for i in range(size):
         arm, v = table.arm[begin + i], table.v[begin + i]
         if run.n[arm] < 1.0:
             return 0.0
+        length += abs(v)
         work[N, i], work[COEFFICIENT, i] = run.n[arm], abs(v)
         n += run.n[arm]
         squares += run.squares[arm]
@@ -277,6 +282,7 @@ def pooled_evidence(
     if not gap > 0.0:
         return 0.0
     gap *= (1.0 - ROUNDING) / math.sqrt(max(squares / n, floor))
+    gap = min(gap, _FAR * length)
     a0 = prior_of(n)
     constant = constant_of(n, a0)
     value, precision, b = share_well(work, size, gap, n, a0)
@@ -288,6 +294,6 @@ def pooled_evidence(
     while bound >= least:
         if reaches(work, size, gap, n, a0, precision, b, bound - constant):
             return bound
-        less += 0.1
+        less += 0.1 if less < 1.0 else 0.5 * less  # far off: rewards that hardly vary
         bound -= less
     return min(bound, least - 1e-9)  # not proven, and too little
