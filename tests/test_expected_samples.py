@@ -16,7 +16,7 @@ from simplexplore.exploration.expected_student import ExpectedStudent
 from simplexplore.exploration.plan import prepare_simulation
 from simplexplore.geometry.edges import Edges
 from simplexplore.kernels import pooled as pooled_kernel
-from simplexplore.kernels import student
+from simplexplore.kernels import student, student_mixture
 from simplexplore.kernels.information import refresh
 from simplexplore.kernels.records import VERTEX
 from simplexplore.kernels.tilt import tilt_evidence
@@ -186,7 +186,7 @@ def test_evidence_is_that_of_the_rule(name):
 def test_evidence_is_that_of_the_rule_where_sigma_is_unknown(pooled):
     """Some alternatives are looked at, so that it is no less than the least; and close to it."""
     rng = np.random.default_rng(4)
-    work = np.zeros((student.ROWS, 3))
+    work = np.zeros((student_mixture.ROWS, 3))
     for size in (2, 3, 3, 2):
         n, v = np.exp(rng.uniform(3, 8, size)).round(), rng.uniform(0.3, 1.0, size)
         edges = Edges(np.arange(size)[None], -v[None], lambda _: {})
@@ -194,7 +194,7 @@ def test_evidence_is_that_of_the_rule_where_sigma_is_unknown(pooled):
         means = np.where(np.arange(size) == 0, gap / v[0], 0.0)
         information = Information(edges, np.array([gap]), means, sx.Gaussian(1.0))
         statistics, evidence = ExpectedStudent(information, pooled).at(n)
-        work[student.N, :size], work[student.COEFFICIENT, :size] = n, v
+        work[student_mixture.N, :size], work[student_mixture.COEFFICIENT, :size] = n, v
         if pooled:
             total = float(n.sum())
             prior = pooled_kernel.prior_of(total)
@@ -202,7 +202,7 @@ def test_evidence_is_that_of_the_rule_where_sigma_is_unknown(pooled):
             least = value = least + pooled_kernel.constant_of(total, prior)
         else:
             for i in range(size):
-                student.put_arm(work, i)
+                student_mixture.put_arm(work, i)
             value = student.descend(work, size, gap, -math.inf)
             least = student.certified(work, size, gap, value, -math.inf, math.inf)
         assert least - 0.02 <= evidence[0] <= value + 0.5

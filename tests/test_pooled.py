@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
 import simplexplore as sx
-from engines import engine_for, follow
+from engines import engine_for, follow, uncompiled
 from simplexplore.kernels import pooled
 from simplexplore.kernels.pooled import BEST, COEFFICIENT, N
-from simplexplore.kernels.student import ROWS, SCALES, scale_of
+from simplexplore.kernels.student_mixture import ROWS, SCALES, scale_of
 from simplexplore.problem.families import Gaussian
 
 EQUAL = Gaussian("unknown", equal_sigma=True, sigma_guess=1.0)
@@ -98,6 +98,34 @@ def test_runs_are_right():
     assert (~results.correct).sum() <= 19
     each = sx.simulate(problem.replace(rewards=Gaussian("unknown", sigma_guess=1.0)), runs=40)
     assert results.stopping_times.mean() < 1.3 * each.stopping_times.mean()
+
+
+@pytest.mark.parametrize("seed", [15, 21])
+def test_who_stops_is_as_sure_as_asked_for(seed):
+    """A proof of more than the rule asks for may find less; confidence must not."""
+    problem = sx.Problem(3, {"cap": "a1 <= 0.6"}, Gaussian(None, equal_sigma=True), delta=0.1)
+    rng, means = np.random.default_rng(seed), dict(zip(problem.arms, (4.0, 2.0, 0.0), strict=True))
+    explorer = sx.Explorer(problem, seed=seed)
+    uncompiled(explorer._engine)
+    while (arm := explorer.ask()) is not None:
+        explorer.tell(arm, means[arm] + rng.normal())
+    assert explorer.confidence >= 0.9
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-7])
+def test_rewards_that_hardly_vary_are_enough(noise):
+    """They are no Gaussian rewards, or means are millions of deviations apart."""
+    problem = sx.Problem(3, {"cap": "a1 <= 0.6"}, Gaussian(None, equal_sigma=True), delta=0.1)
+    rng, means = np.random.default_rng(0), dict(zip(problem.arms, (4.0, 2.0, 1.0), strict=True))
+    explorer = sx.Explorer(problem, seed=0)
+    uncompiled(explorer._engine)
+    count = 0
+    while (arm := explorer.ask()) is not None and count < 100:
+        explorer.tell(arm, means[arm] + noise * rng.normal())
+        count += 1
+    assert explorer.stopped
+    assert 0.9 <= explorer.confidence < 1
+    assert explorer.policy.tolist() == pytest.approx([0.6, 0.4, 0])
 
 
 def test_samplers_see_one_variance():

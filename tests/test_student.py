@@ -11,8 +11,8 @@ from scipy.special import gammaln
 import simplexplore as sx
 from engines import engine_for, follow, natively, uncompiled
 from simplexplore.exploration.intervals import mean_intervals
-from simplexplore.kernels import student
-from simplexplore.kernels.student import COEFFICIENT, LEAST, ROWS, N, Y
+from simplexplore.kernels import student, student_mixture
+from simplexplore.kernels.student_mixture import COEFFICIENT, LEAST, ROWS, N, Y
 from simplexplore.problem.families import Gaussian
 from simplexplore.study.study import Study
 
@@ -41,13 +41,13 @@ def arm(n):
     """One arm's rows, made ready."""
     work = np.zeros((ROWS, 1))
     work[N] = n
-    student.put_arm(work, 0)
+    student_mixture.put_arm(work, 0)
     return work
 
 
 def test_log_gamma():
     x = np.geomspace(0.05, 1e8, 400)
-    found = np.array([student.log_gamma(one) for one in x.tolist()])
+    found = np.array([student_mixture.log_gamma(one) for one in x.tolist()])
     np.testing.assert_allclose(found, gammaln(x), rtol=4e-15, atol=2e-14)
 
 
@@ -55,43 +55,45 @@ def test_log_gamma():
     ("n", "scale", "y"), [(30, 0, 0.25), (100, 1, 0.3), (12, 1, -0.2), (9, 5, 2.0), (200, 2, 0.1)]
 )
 def test_mixture_is_the_least_integral(n, scale, y):
-    found = student.log_scale(arm(n), 0, scale, y)[0]
+    found = student_mixture.log_scale(arm(n), 0, scale, y)[0]
     least = minimize_scalar(
-        lambda sigma: log_evidence(n, *student.scale_of(scale), y, sigma),
+        lambda sigma: log_evidence(n, *student_mixture.scale_of(scale), y, sigma),
         bounds=(0.5, 6),
         method="bounded",
         options={"xatol": 1e-9},
     )
-    assert found == pytest.approx(least.fun - math.log(student.SCALES), abs=1e-8)
+    assert found == pytest.approx(least.fun - math.log(student_mixture.SCALES), abs=1e-8)
 
 
 def scanned(n, y, scale):
     """The same as `log_scale`, from a scan over the hypothetical deviation."""
-    r, c, a0 = student.scale_of(scale)
+    r, c, a0 = student_mixture.scale_of(scale)
     p = np.concatenate([[0.0], np.geomspace(1e-5, 100, 1500)])[:, None]
     k = 0.5 * c * n / (n + c)
     inner = a0 + 0.5 * n * p * p + k * (y * p - r) ** 2
     least = (0.5 * n * (1 + y * y) * p * p - (a0 + 0.5 * n) * np.log(inner)).min(axis=0)
     constant = gammaln(a0 + n / 2) - gammaln(a0) + a0 * math.log(a0) - 0.5 * math.log1p(n / c)
-    return least + constant - math.log(student.SCALES)
+    return least + constant - math.log(student_mixture.SCALES)
 
 
 def scanned_arm(n, y):
     """The mixture of all scales, by scans."""
-    return np.logaddexp.reduce([scanned(n, y, scale) for scale in range(student.SCALES)])
+    return np.logaddexp.reduce([scanned(n, y, scale) for scale in range(student_mixture.SCALES)])
 
 
 def test_mixtures_have_one_minimum_and_grow_away_from_it():
     y = np.linspace(-6, 12, 300)
     for n in (2.0, 3.0, 17.0, 250.0, 4000.0):
         work = arm(n)
-        for scale in range(student.SCALES):
-            found, slopes = np.array([student.log_scale(work, 0, scale, x) for x in y.tolist()]).T
+        for scale in range(student_mixture.SCALES):
+            found, slopes = np.array(
+                [student_mixture.log_scale(work, 0, scale, x) for x in y.tolist()]
+            ).T
             scan = scanned(n, y, scale)
             assert (found <= scan + 1e-9 * n).all()
             np.testing.assert_allclose(found, scan, atol=1e-4 * n, rtol=0)
-            where = work[student.LOWEST_OF + scale, 0]
-            least = work[student.LEAST_OF + scale, 0]
+            where = work[student_mixture.LOWEST_OF + scale, 0]
+            least = work[student_mixture.LEAST_OF + scale, 0]
             assert found.min() >= least - 1e-7
             grows = np.diff(found)
             assert (grows[y[:-1] >= where] >= -1e-9 * n).all()
@@ -104,15 +106,18 @@ def test_arms_never_claim_more_than_their_scales():
     y = np.linspace(-1, 4, 120)
     for n in (2.0, 9.0, 400.0):
         work = arm(n)
-        found = np.array([student.mixture_of(work, 0, one)[0] for one in y.tolist()])
+        found = np.array([student_mixture.mixture_of(work, 0, one)[0] for one in y.tolist()])
         scan = scanned_arm(n, y)
         assert (found <= scan + 1e-9 * n).all()
         np.testing.assert_allclose(found[y >= 0], scan[y >= 0], atol=1e-4 * n, rtol=0)
         assert (np.diff(found) >= -1e-9 * n).all()
         assert found.min() >= work[LEAST, 0] - 1e-12
         step = 1e-6
-        slope = student.mixture_of(work, 0, 0.7)[1]
-        rise = student.mixture_of(work, 0, 0.7 + step)[0] - student.mixture_of(work, 0, 0.7)[0]
+        slope = student_mixture.mixture_of(work, 0, 0.7)[1]
+        rise = (
+            student_mixture.mixture_of(work, 0, 0.7 + step)[0]
+            - student_mixture.mixture_of(work, 0, 0.7)[0]
+        )
         assert slope == pytest.approx(rise / step, rel=1e-3)
 
 
@@ -128,7 +133,7 @@ def test_certificates_are_below_every_alternative():
         work[N], work[COEFFICIENT] = n, coefficient
         gap = math.sqrt(2 * rng.uniform(8, 40) * (coefficient**2 / n).sum())
         for i in range(size):
-            student.put_arm(work, i)
+            student_mixture.put_arm(work, i)
         value = student.descend(work, size, gap, -math.inf)
         reached = work[Y].copy()
         found = student.certified(work, size, gap, value, -math.inf, math.inf)
@@ -143,7 +148,8 @@ def test_certificates_are_below_every_alternative():
         total = sum(scanned_arm(n[i], y[:, i]) for i in range(size))
         assert found <= total.min() + 1e-6
         claimed = [
-            sum(student.mixture_of(work, i, row[i])[0] for i in range(size)) for row in y.tolist()
+            sum(student_mixture.mixture_of(work, i, row[i])[0] for i in range(size))
+            for row in y.tolist()
         ]
         lost[size].append(min(claimed) - found)
     assert np.median(lost[2]) < 0.05

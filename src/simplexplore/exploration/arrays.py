@@ -31,7 +31,7 @@ from simplexplore.kernels.records import (
 )
 from simplexplore.kernels.search import LOOKS
 from simplexplore.kernels.slots import Slots
-from simplexplore.kernels.student import ROWS as STUDENT_ROWS
+from simplexplore.kernels.student_mixture import ROWS as STUDENT_ROWS
 from simplexplore.problem.families import Bounded, Family, Gaussian
 from simplexplore.samplers import Sampler
 
@@ -59,7 +59,7 @@ MOST_DIMENSIONS = 64
 
 # Rewards of each arm before its variance is used where sigma is unknown: that of two is below a
 # hundredth of the true one in 11% of all cases, that of three in 1.5%. One more deviation of the
-# usual size (kernels/student.py) takes care of the rest.
+# usual size (kernels/student_statistic.py) takes care of the rest.
 FIRST_PULLS = 3.0
 
 # How far a fixed allocation leans inwards when it would starve an arm.

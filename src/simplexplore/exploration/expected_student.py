@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simplexplore.bound.information import Information
 from simplexplore.kernels.pooled import constant_of, prior_of
-from simplexplore.kernels.student import SCALES, scale_of
+from simplexplore.kernels.student_mixture import SCALES, scale_of
 
 Array = npt.NDArray[np.float64]
 

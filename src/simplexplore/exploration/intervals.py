@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.kernels.exponential import PRIOR_SAMPLES, regret_of_mixture
-from simplexplore.kernels.student import ROWS, N, floor_of_variance, mixture_of, put_arm
+from simplexplore.kernels.student_mixture import ROWS, N, mixture_of, put_arm
+from simplexplore.kernels.student_statistic import floor_of_variance
 from simplexplore.kernels.tilt import MIXTURE_PAYS, TILTS_PAY
 from simplexplore.problem.families import Bernoulli, Family, Gaussian
 from simplexplore.problem.problem import Problem

@@ -5,7 +5,7 @@ Which one is a field of the setting. It is fixed for a run, so native.py compile
 
 from __future__ import annotations
 
-from . import exponential, gaussian, student
+from . import exponential, gaussian, student_statistic
 from .kernel import inlined
 from .records import Run, Setting, Table, Vector
 
@@ -26,7 +26,7 @@ def learn(setting: Setting, run: Run, arm: int, before: float, after: float) -> 
     if setting.closed_form:
         return
     if setting.learning:
-        student.learn(setting, run, arm, before, after)
+        student_statistic.learn(setting, run, arm, before, after)
 
 
 @inlined
@@ -48,7 +48,7 @@ def statistic(setting: Setting, table: Table, run: Run, edge: int) -> float:
     if setting.closed_form:
         return gaussian.respond(setting, table, run, edge, table.first_entry[edge], run.n)
     if setting.learning:
-        return student.statistic(setting, table, run, edge)
+        return student_statistic.statistic(setting, table, run, edge)
     return exponential.respond(setting, table, run, edge, table.first_entry[edge], run.n)
 
 
@@ -61,7 +61,7 @@ def refresh(setting: Setting, table: Table, run: Run) -> None:
     if setting.closed_form:
         gaussian.refresh(setting, table, run)
     elif setting.learning:
-        student.refresh(setting, table, run)
+        student_statistic.refresh(setting, table, run)
     else:
         exponential.refresh(setting, table, run)
 
@@ -72,7 +72,7 @@ def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slow
     if setting.closed_form:
         gaussian.touch(setting, table, run, arm, moved, slower)
     elif setting.learning:
-        student.touch(setting, table, run, arm)
+        student_statistic.touch(setting, table, run, arm)
     else:
         exponential.touch(setting, table, run, arm)
 

@@ -1,10 +1,10 @@
 """Evidence for Gaussian rewards whose one standard deviation, the same for all arms, is unknown.
 
 A normal-inverse-gamma mixture over the arms of an edge together: one prior of the variance, and
-for each arm's mean the scales of student.py. Bounded from below by a tangent and by Jensen's
-inequality it is quadratic in the means and concave in the precision of the hypothesis, so that its
-least value over the half-space and all deviations is that at ends of cells. Definitions and
-proofs: docs/theory/unknown_sigma.md.
+for each arm's mean the scales of student_mixture.py. Bounded from below by a tangent and by
+Jensen's inequality it is quadratic in the means and concave in the precision of the hypothesis, so
+that its least value over the half-space and all deviations is that at ends of cells. Definitions
+and proofs: docs/theory/unknown_sigma.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import math
 
 from .kernel import kernel, long
 from .records import Matrix, Memory, Run, Setting, Table
-from .student import ROUNDING, SCALES, floor_of_variance, log_gamma, scale_of
+from .student_mixture import ROUNDING, SCALES, log_gamma, scale_of
+from .student_statistic import floor_of_variance
 
 # Rows of `work` (Memory.student), by arm of an edge: rewards, |v| in deviations, the least
 # favourable mean; averages over scales by their shares: of k, k r and k r^2, and what the shares
@@ -30,6 +31,10 @@ WEAK, STRONG = 8.0, 2500.0
 # What the cells may lose in nats, and how many there may be.
 _LOSS = 0.01
 _MOST_CELLS = 300
+
+# Gaps of more deviations than this, by |v|, count as so many: the evidence hardly grows with them,
+# all the same it is no more than theirs, and cells of all precisions would be too many.
+_FAR = 10.0
 
 # Halvings of the range of precisions, rounds of shares, and steps of the tangent's slope.
 _HALVINGS = 18
@@ -261,11 +266,12 @@ def pooled_evidence(
     size = table.first_entry[edge + 1] - begin
     gap = table.offset[edge]
     rounding = abs(gap)
-    n, squares, floor = 0.0, 0.0, 0.0
+    n, squares, floor, length = 0.0, 0.0, 0.0, 0.0
     for i in range(size):
         arm, v = table.arm[begin + i], table.v[begin + i]
         if run.n[arm] < 1.0:
             return 0.0
+        length += abs(v)
         work[N, i], work[COEFFICIENT, i] = run.n[arm], abs(v)
         n += run.n[arm]
         squares += run.squares[arm]
@@ -276,6 +282,7 @@ def pooled_evidence(
     if not gap > 0.0:
         return 0.0
     gap *= (1.0 - ROUNDING) / math.sqrt(max(squares / n, floor))
+    gap = min(gap, _FAR * length)
     a0 = prior_of(n)
     constant = constant_of(n, a0)
     value, precision, b = share_well(work, size, gap, n, a0)
@@ -287,6 +294,6 @@ def pooled_evidence(
     while bound >= least:
         if reaches(work, size, gap, n, a0, precision, b, bound - constant):
             return bound
-        less += 0.1
+        less += 0.1 if less < 1.0 else 0.5 * less  # far off: rewards that hardly vary
         bound -= less
     return min(bound, least - 1e-9)  # not proven, and too little

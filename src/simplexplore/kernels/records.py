@@ -136,7 +136,7 @@ class Setting(NamedTuple):
     levels: Vector  # threshold constants by size of an edge's support
     tilts: Tilts
     betting: bool  # whether Run.bets are kept: bounded rewards
-    learning: bool  # whether Run.squares are kept: unknown sigma (student.py)
+    learning: bool  # whether Run.squares are kept: unknown sigma (student_statistic.py)
     pooled: bool  # whether it is the same for all arms (pooled.py)
     first_pulls: float  # of each arm, before anything is computed
     at_once: int  # iterations after which maximin.balance comes back, unfinished or not
@@ -188,7 +188,7 @@ class Memory(NamedTuple):
     tilting: Matrix  # scratch of tilt.py
     newton: Matrix  # the same, by arm of an edge
     hessian: Matrix  # the same
-    student: Matrix  # scratch of student.py, by arm of an edge
+    student: Matrix  # scratch of student.py and pooled.py, by arm of an edge
     queue: IndexRows  # (2, V): scratch of search.py
 
 

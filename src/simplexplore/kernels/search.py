@@ -343,10 +343,13 @@ def surplus(setting: Setting, table: Table, run: Run, memory: Memory, least: flo
         look_at(setting, table, run, memory, edge, 0, math.inf, least, -1.0)
         high = min(high, memory.looks[BEST, edge] - setting.log_policy)
     if setting.rule == PAIRS and high > low:
-        sure = high + setting.log_union
-        high = min(
-            high, least_of_pairs(setting, table, run, memory, least, sure) - setting.log_union
-        )
+        level = setting.log_union
+        found = least_of_pairs(setting, table, run, memory, least, high + level)
+        # A proof of more may be content with less than the rule proves: does it stop as it is?
+        if found < level <= high + level:
+            as_it_is = least_of_pairs(setting, table, run, memory, level, level)
+            found = level if as_it_is >= level else found
+        high = min(high, found - level)
     if setting.rule != POLICIES or high <= low:
         return max(high, low)
     high = min(high, 1e3)
