@@ -136,7 +136,8 @@ class AllocationSet:
         paid = saved > 0
         others = np.maximum(moves[paid], 0.0) / saved[paid, None]
         capped = np.where(self.in_play, self.cap, 1.0)
-        return np.maximum(1.0 + others.max(axis=0, initial=0.0), 1.0 / capped)
+        pulls: Array = np.maximum(1.0 + others.max(axis=0, initial=0.0), 1.0 / capped)
+        return pulls
 
     @property
     def is_simplex(self) -> bool:
