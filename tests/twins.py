@@ -758,7 +758,8 @@ class Twin:
             return arm if not self.anytime or self.guard.keeps(self.n)[arm] else self.fill()
         tracked = self.w
         if self.tracking != "focused":
-            part = 0.5 * self.size / math.sqrt(self.size**2 + self.pulls)
+            part = self.size / math.sqrt(self.size**2 + self.pulls)
+            part *= 1.0 if self.tracking == "direct" else 0.5
             share = part / (1 + part)
             tracked = (1 - share) * self.w + share * self.rows.inside
         self.target += tracked
