@@ -109,7 +109,11 @@ def share(setting: Setting, table: Table, run: Run, first: int, edge: int) -> No
 
 @kernel
 def challenger_of(setting: Setting, table: Table, run: Run) -> int:
-    """The edge with the least evidence, its arms' rarity priced."""
+    """The edge with the least evidence, its arms' rarity priced.
+
+    An arm that limits make dear has few samples for that reason, not because it was neglected: what
+    counts is how many pulls went into them.
+    """
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     challenger = first
@@ -121,7 +125,8 @@ def challenger_of(setting: Setting, table: Table, run: Run) -> int:
             continue
         rarest = math.inf
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
-            rarest = min(rarest, run.n[table.arm[k]])
+            a = table.arm[k]
+            rarest = min(rarest, run.n[a] * setting.pulls_for_one[a])
         score += price * math.log(rarest)
         if score < least:
             least = score
