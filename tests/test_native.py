@@ -72,8 +72,8 @@ def test_blocks_refuse_what_compiled_code_would_misread():
 # ---------------------------------------------------------------- one compiler, the same bits
 
 
-@pytest.mark.parametrize("closed_form", [True, False])
-def test_everything_compiles_and_is_kept(closed_form):
+@pytest.mark.parametrize("kind", ["closed", "root", pytest.param("learned", marks=nightly)])
+def test_everything_compiles_and_is_kept(kind):
     # In one process, which shares what units have in common; later tests find it on disk.
     files = {
         find_sampler(name).in_scenario(scenario).file
@@ -82,7 +82,7 @@ def test_everything_compiles_and_is_kept(closed_form):
     for entry, file, rule, sticking, regretting in itertools.product(
         compiling._ENTRIES, sorted(files), THRESHOLDS, (False, True), (False, True)
     ):
-        program = Program(file, None, rule, closed_form, sticking, regretting)
+        program = Program(file, None, rule, kind, sticking, regretting)
         program.compile(entry)
         assert program.is_ready(entry)
         for unit in program.units(entry):
@@ -233,7 +233,7 @@ def unit(tmp_path, monkeypatch, text="X = 1.0\n"):
         text + "def reached(setting, table, run, edge, statistic):\n    return statistic > X\n"
     )
     uniform = find_sampler("uniform").file
-    program = Program(uniform, file, "reached", True, False)
+    program = Program(uniform, file, "reached", "closed", False)
     return program.bound("reached", program.slots.reached)
 
 
@@ -280,7 +280,7 @@ def test_two_processes_compile_a_thing_once(tmp_path):
         native._compiler = lambda: counted
         from simplexplore.exploration.compile import Program
         from simplexplore.samplers import find_sampler
-        program = Program(find_sampler("uniform").file, None, "kk21", True, False)
+        program = Program(find_sampler("uniform").file, None, "kk21", "closed", False)
         program.compile("level")
         print(len(made))
     """
@@ -359,7 +359,7 @@ def test_without_a_home_machine_code_lasts_as_long_as_the_process(tmp_path):
         from simplexplore.exploration.compile import Program
         from simplexplore.kernels import cache
         from simplexplore.samplers import find_sampler
-        program = Program(find_sampler("uniform").file, None, "kk21", True, False)
+        program = Program(find_sampler("uniform").file, None, "kk21", "closed", False)
         program.compile("level")
         assert program.entry("level").address
         print(cache.cache_folder(), cache.lasts())

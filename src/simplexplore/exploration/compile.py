@@ -42,6 +42,7 @@ from simplexplore.samplers.declarations import function_of, own_text
 
 if TYPE_CHECKING:
     from simplexplore.kernels.native import Unit
+    from simplexplore.problem.families import Family
 
 # Who waits longer than this is told how long it will take.
 PATIENCE = 2.0
@@ -76,6 +77,13 @@ _ENTRIES: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+def kind_of(rewards: Family) -> str:
+    """The kind of rewards that machine code is for: a key of `slots.KINDS`."""
+    if not rewards.knows_sigma:
+        return "learned"
+    return "closed" if rewards.closed_form else "root"
+
+
 class Program:
     """What a run calls: sampler, stopping rule, way to recommend, solvers, and the loops.
 
@@ -85,9 +93,11 @@ class Program:
         Files; a threshold of ours has none.
     rule : str
         The threshold's function.
-    closed_form, sticking, regretting, budgeted : bool
-        Which kind of rewards; whether answers within epsilon are good enough; whether a small
-        regret is; whether a number of samples ends it.
+    kind : str
+        Of rewards: see `kind_of`.
+    sticking, regretting, budgeted : bool
+        Whether answers within epsilon are good enough; whether a small regret is; whether a
+        number of samples ends it.
     """
 
     def __init__(
@@ -95,13 +105,13 @@ class Program:
         sampler: Path,
         threshold: Path | None,
         rule: str,
-        closed_form: bool,
+        kind: str,
         sticking: bool,
         regretting: bool = False,
         budgeted: bool = False,
     ) -> None:
-        self._made_with = (sampler, threshold, rule, closed_form, sticking, regretting, budgeted)
-        self.closed_form = closed_form
+        self._made_with = (sampler, threshold, rule, kind, sticking, regretting, budgeted)
+        self.kind = kind
         by_policy = search.within_regret if regretting else search.tilt
         by_edge = function_of(threshold, rule) if threshold else getattr(thresholds, rule, None)
         self.slots = Slots(
@@ -131,12 +141,12 @@ class Program:
 
     def entry(self, name: str) -> Unit:
         """The machine code of a loop: "simulate", "step", "fold" or "level"."""
-        return _unit(*_ENTRIES[name], self.closed_form)
+        return _unit(*_ENTRIES[name], self.kind)
 
     def bound(self, slot: str, function: Callable[..., Any]) -> Unit:
         """The machine code of a function in a slot."""
         # The projection is the same for all kinds of rewards.
-        return _unit(function, _FORM[slot], self.closed_form or slot == "project")
+        return _unit(function, _FORM[slot], "closed" if slot == "project" else self.kind)
 
     def address(self, slot: str, function: Callable[..., Any]) -> int:
         """Where compiled code finds a function; 0 if nothing of this run calls it."""
@@ -185,10 +195,10 @@ class Program:
 
 
 @cache
-def _unit(function: Callable[..., Any], form: str, closed_form: bool) -> Unit:
+def _unit(function: Callable[..., Any], form: str, kind: str) -> Unit:
     from simplexplore.kernels.native import Unit
 
-    return Unit(function, form, closed_form, code_of(own_text(function)))
+    return Unit(function, form, kind, code_of(own_text(function)))
 
 
 class MeasuredProgram:
@@ -202,8 +212,8 @@ class MeasuredProgram:
     def unit(self, entry: str) -> Unit:
         """The machine code of "simulate" or "advance"."""
         if entry == "simulate":
-            return _unit(measured_episode.simulate_measured, "SimulateMeasured", True)
-        return _unit(measured_episode.advance, "AdvanceMeasured", True)
+            return _unit(measured_episode.simulate_measured, "SimulateMeasured", "closed")
+        return _unit(measured_episode.advance, "AdvanceMeasured", "closed")
 
     def address(self, slot: str, function: Callable[..., Any]) -> int:
         """Where compiled code finds a function."""
@@ -258,7 +268,7 @@ def explained(error: Exception, name: str) -> SettingError:
     """What numba says about a sampler or threshold, in one line that names the trouble."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     # The kind of rewards is part of a record's type; its name says enough.
-    text = re.sub(r"\b(\w+)\[(?:closed|root)\]", r"\1", text)
+    text = re.sub(r"\b(\w+)\[(?:closed|root|learned)\]", r"\1", text)
     lines = text.splitlines()
     reasons = [line.strip() for line in lines if not line.startswith("Failed in nopython")]
     reason = next((line for line in reasons if line), type(error).__name__).rstrip(":.")

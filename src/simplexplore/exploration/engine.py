@@ -54,7 +54,7 @@ from simplexplore.problem.spelling import listed
 from simplexplore.samplers.declarations import is_ours
 
 from .arrays import first_pulls, fitted, make_setting, make_state, scenario_of_rule
-from .compile import Program, Stopwatch, is_switched_off
+from .compile import Program, Stopwatch, is_switched_off, kind_of
 from .excess import excess_bound
 from .plan import Plan
 from .regret import Regret, largest_regret
@@ -119,7 +119,7 @@ class Engine:
             self._sampler.file,
             plan.threshold.file,
             plan.threshold.function,
-            problem.rewards.closed_form,
+            kind_of(problem.rewards),
             bool(problem.epsilon),
             bool(problem.regret_goal),
             bool(problem.budget),

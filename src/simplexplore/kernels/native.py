@@ -35,18 +35,15 @@ class Unit:
     function : kernel
     form : str
         What it takes and returns: a key of `slots.FORMS`.
-    closed_form : bool
-        Which kind of rewards it is for.
+    kind : str
+        Which kind of rewards it is for: a key of `slots.KINDS`.
     code : str
         Changes with everything that the machine code depends on.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], form: str, closed_form: bool, code: str
-    ) -> None:
-        self.function, self.form, self.closed_form = function, form, closed_form
+    def __init__(self, function: Callable[..., Any], form: str, kind: str, code: str) -> None:
+        self.function, self.form, self.kind = function, form, kind
         home = function.__module__.rpartition(".")[2]
-        kind = "closed" if closed_form else "root"
         self.name = f"{home}.{function.__name__}-{kind}"
         self._shelf = Shelf(code, _target())
         self._entry: Callable[..., Any] | None = None
@@ -74,7 +71,7 @@ class Unit:
         return _load(*made) if made else 0
 
     def _make(self) -> int:
-        made = _compiler()(self.function, self.form, self.closed_form)
+        made = _compiler()(self.function, self.form, self.kind)
         if isinstance(made, int):  # numba keeps it
             return made
         self._shelf.write(self.name, *made)

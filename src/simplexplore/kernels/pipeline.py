@@ -231,9 +231,9 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def compiled(function: Callable[..., Any], form: str, closed_form: bool) -> tuple[str, bytes]:
+def compiled(function: Callable[..., Any], form: str, kind: str) -> tuple[str, bytes]:
     """Symbol and machine code of a unit."""
-    types_of = signature_of(form, closed_form)
+    types_of = signature_of(form, kind)
     made = CFunc(function, types_of, {}, _WHOLE, _WholeCompiler)
     with _without_collector():
         made.compile()

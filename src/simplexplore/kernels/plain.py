@@ -29,9 +29,9 @@ def _type_of_function(function: Callable[..., Any], _: Any) -> types.Type | None
 _MADE: list[Any] = []  # numba frees the code of what nobody holds
 
 
-def compiled(function: Callable[..., Any], form: str, closed_form: bool) -> int:
+def compiled(function: Callable[..., Any], form: str, kind: str) -> int:
     """The address of a unit's machine code."""
-    arguments, result = signature_of(form, closed_form)
+    arguments, result = signature_of(form, kind)
     made = numba.cfunc(result(*arguments), nopython=True, error_model="numpy", nogil=True)
     _MADE.append(made(function))
     return int(_MADE[-1].address)

@@ -22,7 +22,7 @@ from numba.extending import (
 )
 
 from .blocks import ARRAYS, fields
-from .slots import FORMS
+from .slots import FORMS, KINDS
 
 WORD, _INDEX = ir.IntType(64), ir.IntType(32)
 
@@ -33,9 +33,9 @@ class Record(types.Type):
     The kind of rewards is part of it, so that branches on it can be decided by the type.
     """
 
-    def __init__(self, label: str, closed_form: bool) -> None:
-        self.label, self.closed_form = label, closed_form
-        super().__init__(name=f"{label}[{'closed' if closed_form else 'root'}]")
+    def __init__(self, label: str, kind: str) -> None:
+        self.label, self.kind = label, kind
+        super().__init__(name=f"{label}[{kind}]")
 
     @property
     def length(self) -> int:
@@ -50,11 +50,11 @@ class Record(types.Type):
     def place(self, name: str) -> tuple[types.Type, int]:
         """Type and first word of a field."""
         annotation, word = fields(self.label)[name]
-        return type_of(annotation, self.closed_form), word
+        return type_of(annotation, self.kind), word
 
     def constant(self, name: str) -> bool | None:
         """The value of a field that the type knows."""
-        return self.closed_form if name == "closed_form" else None
+        return KINDS[self.kind].get(name) if self.label == "Setting" else None
 
     def can_convert_from(self, typingctx: Any, other: types.Type) -> Any:
         """A record that compiled code has made itself, see `_made_here`."""
@@ -63,17 +63,17 @@ class Record(types.Type):
 
 
 @cache
-def type_of(annotation: str, closed_form: bool) -> types.Type:
+def type_of(annotation: str, kind: str) -> types.Type:
     """The type that an annotation stands for."""
     if annotation in ARRAYS:
         name, dimensions = ARRAYS[annotation]
         return types.Array(getattr(types, name), dimensions, "C")
     if annotation in FORMS:
-        *arguments, result = (type_of(name, closed_form) for name in FORMS[annotation])
+        *arguments, result = (type_of(name, kind) for name in FORMS[annotation])
         return types.ExternalFunctionPointer(result(*arguments), get_pointer=None)
     numbers = {"int": types.int64, "float": types.float64, "bool": types.boolean}
     return numbers.get(annotation) or (
-        types.void if annotation == "None" else Record(annotation, closed_form)
+        types.void if annotation == "None" else Record(annotation, kind)
     )
 
 
@@ -149,7 +149,7 @@ def _made_here(context: Any, builder: Any, given: Any, record: Record, value: An
     return block
 
 
-def signature_of(form: str, closed_form: bool) -> tuple[tuple[types.Type, ...], types.Type]:
+def signature_of(form: str, kind: str) -> tuple[tuple[types.Type, ...], types.Type]:
     """Types of the arguments and of the result of a form."""
-    *arguments, result = (type_of(name, closed_form) for name in FORMS[form])
+    *arguments, result = (type_of(name, kind) for name in FORMS[form])
     return tuple(arguments), result

@@ -41,6 +41,13 @@ FORMS: dict[str, tuple[str, ...]] = {
     "AdvanceMeasured": (*_MEASURED, "bool", "int"),
 }
 
+# Kinds of rewards, and what is known of the setting's fields; branches on these are not compiled.
+KINDS: dict[str, dict[str, bool]] = {
+    "closed": {"closed_form": True, "learning": False},
+    "root": {"closed_form": False, "learning": False},
+    "learned": {"closed_form": False, "learning": True},
+}
+
 
 class Slots(NamedTuple):
     """The functions of a run."""
