@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from simplexplore.problem.rational import rational
 
-from .cones import Effort, extreme_rays, rays_of_row
+from .cones import Effort, extreme_rays, rays_of_row, rays_of_two_rows
 from .local_tableau import LocalTableau
 from .standard_form import DOUBT, StandardForm
 from .vertex import Vertex
@@ -93,8 +93,8 @@ def edges_at(form: StandardForm, vertex: Vertex, effort: Effort | None = None) -
     if len(form.rows) == 1:
         return _exchanges(local)
     rows = local.exact_rows_at_end()
-    if len(rows) == 1 and max(map(abs, rows[0])) < 2**53:
-        return _ray_edges(local, *rays_of_row(rows[0]))
+    if len(rows) <= 2:
+        return _ray_edges(local, *(rays_of_two_rows(rows) if rows[1:] else rays_of_row(rows[0])))
     rays = [ray.entries for ray in extreme_rays(len(local.nonbasic), rows, effort)]
     width = max((len(ray) for ray in rays), default=0)
     # Repeated columns of weight 0 fill the rows.
