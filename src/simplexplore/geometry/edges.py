@@ -199,11 +199,12 @@ def _pack(
     index: Indices, value: Array, exact: Callable[[int], dict[int, Fraction]], slip: Array
 ) -> Edges:
     """Move zeros to the end, cut the padding, scale positive parts to sum 1."""
-    if len(index):
+    if not (value != 0).all():
         order = np.argsort(value == 0, axis=1, kind="stable")
         index = np.take_along_axis(index, order, axis=1)
         value = np.take_along_axis(value, order, axis=1)
-        width = int((value != 0).sum(axis=1).max())
-        value = value[:, :width] / np.where(value > 0, value, 0.0).sum(axis=1, keepdims=True)
-        index = np.where(value != 0, index[:, :width], index[:, :1])
+        width = int((value != 0).sum(axis=1).max(initial=0))
+        index, value = index[:, :width], value[:, :width]
+        index = np.where(value != 0, index, index[:, :1])
+    value = value / np.where(value > 0, value, 0.0).sum(axis=1, keepdims=True)
     return Edges(np.ascontiguousarray(index), np.ascontiguousarray(value), exact, slip)

@@ -143,7 +143,8 @@ class StandardForm:
 
     def _fix_arms(self) -> None:
         """Floats of the ends, and arms that have no room between them."""
-        self.__dict__.pop("faces", None)
+        for known in ("faces", "columns"):
+            self.__dict__.pop(known, None)
         self.low = np.array([float(x) for x in self.floor])
         self.high = np.array([np.inf if x is None else float(x) for x in self.cap])
         self.fixed = np.array([x == y for x, y in zip(self.floor, self.cap, strict=True)])
@@ -159,7 +160,7 @@ class StandardForm:
 
     # ------------------------------------------------------------------ rows and columns
 
-    @property
+    @cached_property
     def columns(self) -> Indices:
         """The variables that bases are made of: arms with room, slacks of rows."""
         candidates = self.live.copy()
@@ -178,6 +179,11 @@ class StandardForm:
     def bound(self, rows: Sequence[int] | Indices) -> Array:
         """Right-hand sides of rows, in the scaled row's units."""
         return np.asarray(self._bound[self._place[np.asarray(rows, dtype=int)]], dtype=float)
+
+    def slack(self, rows: Indices, policy: Array) -> Array:
+        """Room that shares leave in rows, in the scaled rows' units."""
+        place = self._place[rows]
+        return np.asarray(self._bound[place] - self._matrix[place] @ policy)
 
     def exact_bound(self, i: int) -> Fraction:
         """Right-hand side of row i, exactly."""
@@ -284,7 +290,7 @@ class StandardForm:
         at = self.low.copy()
         arms = list(capped)
         at[arms] = self.high[arms]
-        return np.asarray(self.bound(rows) - self.matrix(rows, np.arange(self.size)) @ at)
+        return self.slack(np.asarray(rows, dtype=int), at)
 
     def _width(self, columns: Indices) -> Array:
         """Distance between the ends of each column."""
