@@ -14,6 +14,7 @@ from contract import BOUND_KEYS, SCENARIO_KEYS
 from instances import TRUTH
 from nightly import examples
 from simplexplore.bound import bound as bound_module
+from simplexplore.bound import result
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.information import binary_kl
 from simplexplore.errors import (
@@ -458,3 +459,32 @@ def test_what_is_the_same_is_solved_once(monkeypatch):
     assert len(times) == 1
     lower_bound(Problem(3, ["a1 <= 0.3"], Bernoulli()), [0.5, 0.4, 0.3])
     assert solved == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("means", [np.linspace(1.0, 0.0, 6) ** 2, [1.0, 0.9, 0.5, 0.5, 0.2, 0.1]])
+def test_of_very_many_edges_plain_data_hold_the_hardest(monkeypatch, means):
+    problem = Problem(6, ["each <= 1/3"])  # three arms at their caps: nine pairs
+    everything = lower_bound(problem, means).to_dict()
+    assert "edges_left_out" not in everything
+    monkeypatch.setattr(result, "MOST_NUMBERS", 4 * 2 * 6)
+    bound = lower_bound(problem, means)
+    found = bound.to_dict()
+    assert found["edges_left_out"] == 5
+    assert len(found["edges"]) == 4
+    edges = everything["edges"]
+    places = [edges.index(edge) for edge in found["edges"]]
+    assert places == sorted(places)
+    binding = set()
+    for name, scenario in everything["scenarios"].items():
+        there = found["scenarios"][name]["binding_edges"]
+        assert [places[e] for e in there] == [x for x in scenario["binding_edges"] if x in places]
+        binding.update(scenario["binding_edges"])
+    rest = [edges[e]["gap"] for e in range(9) if e not in binding]
+    chosen = [edges[e]["gap"] for e in places if e not in binding]
+    assert sorted(chosen) == sorted(rest)[: len(chosen)]
+    # The others are there for who asks for them.
+    assert len(bound.edges) == 9
+    assert [edge.direction.tolist() for edge in bound.edges] == [x["direction"] for x in edges]
+    assert [edge.neighbour.tolist() for edge in bound.edges[5:]] == [
+        x["neighbour"] for x in edges[5:]
+    ]

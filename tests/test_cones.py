@@ -11,7 +11,7 @@ from nightly import examples
 from reference_polytope import cone_rays
 from simplexplore.errors import TooLargeError
 from simplexplore.geometry import cones
-from simplexplore.geometry.cones import extreme_rays, rays_of_row
+from simplexplore.geometry.cones import extreme_rays, rays_of_row, rays_of_two_rows
 
 
 def scaled(rays, size):
@@ -42,15 +42,33 @@ def test_rays_are_those_of_all_subsets(cone):
     assert set(found) == cone_rays(size, rows)
 
 
-@examples(40)
-@given(st.lists(st.integers(-4, 4), min_size=1, max_size=7))
-def test_rays_of_one_row_are_those_of_any_rows(row):
-    place, weight = rays_of_row(row)
-    found = [
+def listed(place, weight):
+    return [
         [(c, x) for c, x in zip(*ray, strict=True) if x]
         for ray in zip(place.tolist(), weight.tolist(), strict=True)
     ]
-    assert found == [list(ray.entries.items()) for ray in extreme_rays(len(row), [row])]
+
+
+@examples(40)
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=7))
+def test_rays_of_one_row_are_those_of_any_rows(row):
+    expected = [list(ray.entries.items()) for ray in extreme_rays(len(row), [row])]
+    assert listed(*rays_of_row(row)) == expected
+
+
+@examples(60)
+@given(st.integers(1, 6), st.integers(2, 4), st.sampled_from([1, 3, 10**20]), st.data())
+def test_rays_of_two_rows_are_those_of_any_rows(size, count, largest, data):
+    entry = st.integers(-largest, largest)
+    rows = [data.draw(st.lists(entry, min_size=size, max_size=size)) for _ in range(count)]
+    expected = extreme_rays(size, rows)
+    if count == 2:
+        found = listed(*rays_of_two_rows(rows))
+        assert found == [list(ray.entries.items()) for ray in expected]
+    else:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cones, "FEW_COLUMNS", 0)
+            assert extreme_rays(size, rows) == expected
 
 
 def test_signatures_say_what_is_positive():
@@ -89,6 +107,8 @@ def test_too_many_rays_are_refused(monkeypatch):
         extreme_rays(4, [[1, 1, -1, -1]])
     with pytest.raises(TooLargeError, match="more than 3 edges"):
         rays_of_row([1, 1, -1, -1])
+    with pytest.raises(TooLargeError, match="more than 3 edges"):
+        rays_of_two_rows([[0, 0, 0, 0], [1, 1, -1, -1]])
 
 
 def test_too_many_steps_are_refused_and_the_vertex_is_described(monkeypatch):

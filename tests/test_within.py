@@ -10,6 +10,7 @@ from instances import drawn
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.exploration.excess import excess_bound
 from simplexplore.geometry.polytope import Polytope
+from simplexplore.kernels.maximin import most_between_limits
 from simplexplore.problem.families import Bernoulli
 from simplexplore.problem.problem import Problem
 from simplexplore.samplers import SAMPLERS
@@ -211,3 +212,26 @@ def test_room_for_the_first_round():
     assert over[200:].max() <= 1e-6
     assert excess_bound(AllocationSet.of(Polytope(problem), "anytime"), problem.room) == 2
     assert Problem.from_text(problem.to_text()) == problem
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_most_gain_between_floors_and_caps_is_that_of_the_greedy_shares(seed):
+    rng = np.random.default_rng([seed, 21])
+    size = int(rng.integers(2, 40))
+    floor = rng.random(size) * rng.choice([0.0, 0.5 / size], size)
+    cap = np.where(rng.random(size) < 0.2, np.inf, floor + rng.random(size) * 4 / size)
+    cap[0] = np.inf
+    gain, price = 10 ** rng.uniform(-3, 3, (2, size))
+    gain[1:] = np.where(rng.random(size - 1) < 0.3, gain[0], gain[1:])  # ties
+    net = gain - price
+    # The dearest first, as far as the total allows: the optimum of a fractional knapsack.
+    w = floor.copy()
+    for a in np.argsort(-net):
+        w[a] = min(cap[a], floor[a] + 1 - w.sum())
+    setting = engine_for(Problem(size), "top-two").records[0]
+    limits = setting.spend._replace(
+        size=size, limited=True, floor=floor, cap=cap, inside=np.full(size, 1 / size)
+    )
+    found = most_between_limits(limits, gain, price, float(net.min()), float(net.max()))
+    assert found == pytest.approx(net @ w, rel=1e-12, abs=1e-12 * np.abs(net).max())
+    assert found >= net @ w - 1e-12 * np.abs(net).max()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,9 @@ from .information import Information
 from .unknown_sigma import information_about, time_with
 
 Array = npt.NDArray[np.float64]
+
+# Numbers in the directions and neighbours of edges, if plain data hold all of these.
+MOST_NUMBERS = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,30 @@ class Edge:
     direction: Array
     gap: float
     neighbour: Array
+
+
+class Rivals(Sequence[Edge]):
+    """Edges of a policy, made when they are looked at: dense directions of all may fill memory."""
+
+    def __init__(self, polytope: Polytope, vertex: Vertex, edges: Edges, means: Array) -> None:
+        self._polytope, self._vertex, self._edges = polytope, vertex, edges
+        self._size, self._gaps = len(means), edges.gaps(means)
+
+    def __len__(self) -> int:
+        return len(self._edges)
+
+    @overload
+    def __getitem__(self, number: int) -> Edge: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Edge, ...]: ...
+    def __getitem__(self, number: int | slice) -> Edge | tuple[Edge, ...]:
+        if isinstance(number, slice):
+            return tuple(self[e] for e in range(*number.indices(len(self))))
+        e = range(len(self))[number]
+        direction = np.zeros(self._size)
+        np.add.at(direction, self._edges.index[e], self._edges.value[e])
+        neighbour = self._polytope.neighbour(self._vertex, self._edges, e)
+        return Edge(direction, float(self._gaps[e]), neighbour)
 
 
 @dataclass(frozen=True)
@@ -191,13 +219,24 @@ class Bound(Tabular):
     _edges: Edges = field(repr=False)
 
     @cached_property
-    def edges(self) -> tuple[Edge, ...]:
-        """The rivals of the policy, one per edge of the feasible set."""
-        directions = self._edges.dense(len(self.means))
-        return tuple(
-            Edge(directions[e], float(gap), self._polytope.neighbour(self._vertex, self._edges, e))
-            for e, gap in enumerate(self._edges.gaps(self.means))
-        )
+    def edges(self) -> Sequence[Edge]:
+        """The rivals of the policy, one per edge of the feasible set; very many on demand."""
+        rivals = Rivals(self._polytope, self._vertex, self._edges, self.means)
+        return rivals if self._left_out else tuple(rivals)
+
+    @property
+    def _left_out(self) -> int:
+        """Edges that plain data leave out where they are very many."""
+        return max(0, len(self._edges) - MOST_NUMBERS // (2 * self.problem.size))
+
+    def _listed(self) -> list[int]:
+        """Edges in plain data: all, or of very many those that bind and those of least gap."""
+        if not self._left_out:
+            return list(range(len(self._edges)))
+        last = np.ones(len(self._edges), dtype=bool)
+        last[[e for scenario in self.scenarios.values() for e in scenario.binding_edges]] = False
+        order = np.lexsort((self._edges.gaps(self.means), last))
+        return sorted(order[: len(order) - self._left_out].tolist())
 
     @property
     def forced_to_zero(self) -> tuple[str, ...]:
@@ -297,6 +336,7 @@ class Bound(Tabular):
         """Plain Python numbers under the names of the command's JSON output."""
         epsilon, has_costs = self.problem.epsilon, self.problem.has_costs
         rewards = self.problem.rewards
+        listed = {e: number for number, e in enumerate(self._listed())}
         knows, guess = rewards.knows_sigma, rewards.sigmas(self.problem.size)
         return {
             "arms": list(self.problem.arms),
@@ -318,8 +358,9 @@ class Bound(Tabular):
                     "gap": edge.gap,
                     "neighbour": edge.neighbour.tolist(),
                 }
-                for edge in self.edges
+                for edge in map(self.edges.__getitem__, listed)
             ],
+            **({"edges_left_out": self._left_out} if self._left_out else {}),
             "scenarios": {
                 name: {
                     "characteristic_time": s.characteristic_time,
@@ -329,7 +370,7 @@ class Bound(Tabular):
                     "closest_alternative": (
                         None if s.closest_alternative is None else s.closest_alternative.tolist()
                     ),
-                    "binding_edges": list(s.binding_edges),
+                    "binding_edges": [listed[e] for e in s.binding_edges if e in listed],
                     "unique": s.unique,
                     **_relaxed_dict(s),
                     **(_cost_dict(s) if has_costs else {}),

@@ -309,9 +309,10 @@ def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
     memory = memory._replace(
         edges=_wider(memory.edges, edges),
         looks=_wider(memory.looks, len(table.following)),
-        edge=memory.edge._replace(first_root=before),
         queue=queue,
     )
+    if memory.edge.first_root != before:
+        memory = memory._replace(edge=memory.edge._replace(first_root=before))
     return table, run, memory
 
 

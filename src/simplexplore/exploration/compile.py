@@ -152,8 +152,10 @@ class Program:
         """Where compiled code finds a function; 0 if nothing of this run calls it."""
         return self.bound(slot, function).address if slot in self._used else 0
 
-    def block(self, record: Any) -> Block:
-        """A record for compiled code."""
+    def block(self, record: Any, former: Block | None = None) -> Block:
+        """A record for compiled code; a former block, if it says the same."""
+        if former is not None and former.holds(record):
+            return former
         return Block(record, self.address)
 
     def units(self, entry: str) -> list[Unit]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,8 @@ class Engine:
         self._emptied = -1  # pulls when that was last done to the table
         self._former: list[Vertex] = []  # recommended by runs before that
         self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
-        self._blocks: list[Block] | None = None
+        self._blocks: list[Block] = []
+        self._has_blocks = False  # of the records as they are now
         self._room: Events | None = None  # for the events taken in last
         self._room_block: Block | None = None
         self._stopwatch = Stopwatch()
@@ -234,7 +236,7 @@ class Engine:
         former, before = self.table, self._kept()
         assert isinstance(former, VertexTable)
         self.table = former.fresh()
-        self._followed, self._blocks = [], None
+        self._followed, self._has_blocks = [], False
         self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
         if here >= 0:
             for name, array in self._kept().items():
@@ -251,14 +253,17 @@ class Engine:
         _, run, memory = self._arrays
         self._followed += how
         self._arrays = fitted(self.table.arrays(), self._setting.pairs, run, memory)
-        self._blocks = None
+        self._has_blocks = False
 
     # ------------------------------------------------------------------ compiled or not
 
     def _natively(self, entry: str, *arguments: Any) -> Any:
         """Call the machine code of a loop."""
-        if self._blocks is None:
-            self._blocks = [self._program.block(r) for r in (self._setting, *self._arrays)]
+        if not self._has_blocks:
+            records = (self._setting, *self._arrays)
+            pairs = zip_longest(records, self._blocks)
+            self._blocks = [self._program.block(record, former) for record, former in pairs]
+            self._has_blocks = True
         given = [self._given(one) if isinstance(one, tuple) else one for one in arguments]
         places = [one.address if isinstance(one, Block) else one for one in self._blocks + given]
         return self._program.entry(entry).entry(*places)
@@ -505,7 +510,7 @@ class Engine:
         """Go on with another delta: thresholds change, evidence and allocation do not."""
         self.plan = replace(self.plan, delta=delta)
         self._make_setting()
-        self._blocks = None
+        self._has_blocks = False
         self.run.integers[LOOK] = max(0, int(self.run.integers[LOOK]))
 
     @property

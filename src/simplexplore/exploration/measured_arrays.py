@@ -21,7 +21,7 @@ from simplexplore.kernels.measured_records import (
 )
 from simplexplore.kernels.measured_search import DEEPEST, SCALES
 from simplexplore.kernels.measured_student import CORNERS
-from simplexplore.kernels.student import ROWS
+from simplexplore.kernels.student_mixture import ROWS
 from simplexplore.problem.measured import spreads
 
 from .measured_safety import Safety, safety

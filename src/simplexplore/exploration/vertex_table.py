@@ -331,8 +331,9 @@ class _Buffers:
         order = np.argsort(arms.astype(np.uint16) if self.size < 2**16 else arms, kind="stable")
         self.column_edge[self.entries : entries] = local[order]
         self.column_v[self.entries : entries] = v[order]
-        places = np.searchsorted(arms[order], np.arange(self.size + 1))
-        self.first_column[self.vertices] = self.entries + places
+        self.first_column[self.vertices, 0] = self.entries
+        places = np.cumsum(np.bincount(arms, minlength=self.size))
+        self.first_column[self.vertices, 1:] = self.entries + places
         self.vertices, self.edges, self.entries = self.vertices + 1, edges, entries
 
     def table(self) -> Table:

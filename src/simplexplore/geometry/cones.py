@@ -26,6 +26,9 @@ Whole = npt.NDArray[Any]  # of 64 bits, or Python's own
 MAX_RAYS = 1_000_000
 MAX_STEPS = 20_000_000
 
+# With more columns two rows are taken together, as arrays.
+FEW_COLUMNS = 50
+
 # All vertices of a polytope together may take this many; pairs that the first row of a vertex
 # combines do not count, as each of them is an edge.
 MAX_STEPS_TOGETHER = 40_000_000
@@ -65,9 +68,12 @@ def extreme_rays(
     [{0: 1}, {0: 1, 1: 1}]
     """
     rays = [Ray({column: 1}, 1 << column) for column in range(size)]
+    begun = 2 if len(rows) > 2 and size > FEW_COLUMNS else 0
+    if begun:
+        rays = _rays(size, rows[:begun])
     steps = 0
     effort = effort or Effort()
-    for number, row in enumerate(rows):
+    for number, row in enumerate(rows[begun:], begun):
         heights = [sum(row[c] * x for c, x in ray.entries.items()) for ray in rays]
         bit = 1 << (size + number)
         above = [
@@ -102,6 +108,20 @@ def extreme_rays(
     return rays
 
 
+def _rays(size: int, rows: Sequence[Sequence[int]]) -> list[Ray]:
+    """Rays of two rows with what is positive on them."""
+    place, weight = rays_of_two_rows(rows)
+    values = [(weight * np.array(row, dtype=object)[place]).sum(axis=1) > 0 for row in rows]
+    found = []
+    for columns, entries, *heights in zip(place.tolist(), weight.tolist(), *values, strict=True):
+        ray = {c: x for c, x in zip(columns, entries, strict=True) if x}
+        signature = sum(1 << c for c in ray)
+        for number, height in enumerate(heights):
+            signature |= int(height) << (size + number)
+        found.append(Ray(ray, signature))
+    return found
+
+
 def rays_of_row(row: Sequence[int] | Whole) -> tuple[Whole, Whole]:
     """`extreme_rays` of one row, in their order: columns (N, 2) and weights (N, 2).
 
@@ -113,18 +133,86 @@ def rays_of_row(row: Sequence[int] | Whole) -> tuple[Whole, Whole]:
     >>> [x.tolist() for x in rays_of_row([1, -1])]
     [[[0, 0], [0, 1]], [[1, 0], [1, 1]]]
     """
-    heights = np.array(row, dtype=np.int64)
+    (heights,) = _whole([row])
     above, flat, below = (np.flatnonzero(x) for x in (heights > 0, heights == 0, heights < 0))
     if len(above) + len(flat) + len(above) * len(below) > MAX_RAYS:
         raise _too_large(len(row), 1)
     alone = np.append(above, flat)
-    high, low = np.repeat(above, len(below)), np.tile(below, len(above))
+    high, low = _pairs(above, below)
     place = np.column_stack([np.append(alone, high), np.append(alone, low)])
     divisor = np.gcd(heights[high], heights[low])
     ones = np.ones_like(alone)
     pairs = -heights[low] // divisor, heights[high] // divisor
     weight = np.column_stack([np.append(ones, pairs[0]), np.append(0 * ones, pairs[1])])
     return place, weight
+
+
+def rays_of_two_rows(rows: Sequence[Sequence[int]]) -> tuple[Whole, Whole]:
+    """`extreme_rays` of two rows, in their order: columns (N, 3) and weights (N, 3).
+
+    After the first row rays are single columns, and pairs (p, q) of one above it and one below.
+    Two rays span a face if both are single, if one is a column that lies in the row, if they are
+    pairs that share a column, or if one is a pair (p, q) and the other is p. They are counted
+    before memory is asked for.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in rays_of_two_rows([[1, -1], [-1, 2]])]
+    [[[0, 1, 0], [0, 1, 0]], [[1, 1, 0], [2, 1, 0]]]
+    """
+    first, second = _whole(rows)
+    place, weight = rays_of_row(first)
+    weight = weight.astype(first.dtype)
+    height = (weight * second[place]).sum(axis=1)
+    up, down = np.asarray(height > 0), np.asarray(height < 0)
+    columns, losers = int((first > 0).sum()), int((first < 0).sum())
+    singles = columns + int((first == 0).sum())
+    pairs = np.arange(singles, len(place)).reshape(columns, losers)
+    flat = np.arange(columns, singles)
+    # Any two of the first and the second group are combined, if one is above and one below.
+    groups = [
+        (np.arange(singles), np.arange(singles)),
+        (flat, pairs.ravel()),
+        (pairs.ravel(), flat),
+    ]
+    groups += [(group, group) for p in range(columns) for group in [np.append(pairs[p], p)]]
+    groups += [(pairs[:, q], pairs[:, q]) for q in range(losers)]
+    kept = np.append(np.flatnonzero(up), np.flatnonzero(~up & ~down))
+    combined = sum(int(up[one].sum()) * int(down[other].sum()) for one, other in groups)
+    if len(kept) + combined > MAX_RAYS:
+        raise _too_large(len(first), 2)
+    both = [_pairs(one[up[one]], other[down[other]]) for one, other in groups]
+    high, low = (np.concatenate(side) for side in zip(*both, strict=True))
+    order = np.lexsort((low, high))
+    high, low = high[order], low[order]
+    place = np.column_stack([place, place[:, :1], place[:, :1]])
+    weight = np.column_stack([weight, 0 * weight])
+    new_place = np.column_stack([place[high, :2], place[low, :2]])
+    new_weight = np.column_stack(
+        [weight[high, :2] * -height[low, None], weight[low, :2] * height[high, None]]
+    )
+    for n, m in ((0, 2), (0, 3), (1, 2), (1, 3)):
+        same = (new_place[:, n] == new_place[:, m]) & (new_weight[:, n] > 0)
+        new_weight[same, n] += new_weight[same, m]
+        new_weight[same, m] = 0
+    new_weight //= np.gcd.reduce(new_weight, axis=1)[:, None]
+    place = np.concatenate([place[kept], new_place])
+    weight = np.concatenate([weight[kept], new_weight])
+    used = np.argsort(weight == 0, axis=1, kind="stable")[:, :3]
+    place, weight = (np.take_along_axis(x, used, axis=1) for x in (place, weight))
+    return np.where(weight == 0, place[:, :1], place), weight
+
+
+def _whole(rows: Sequence[Sequence[int] | Whole]) -> list[Whole]:
+    """Rows as arrays: of 64 bits, where these hold all that combining them leads to."""
+    largest = max((abs(int(x)) for row in rows for x in row), default=0)
+    kind = np.int64 if 8 * largest ** (2 * len(rows) - 1) < 2**62 else object
+    return [np.array(row, dtype=kind) for row in rows]
+
+
+def _pairs(one: Whole, other: Whole) -> tuple[Whole, Whole]:
+    """Each of the first with each of the second."""
+    return np.repeat(one, len(other)), np.tile(other, len(one))
 
 
 def _too_large(size: int, rows: int) -> TooLargeError:

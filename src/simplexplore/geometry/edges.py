@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from simplexplore.problem.rational import rational
 
-from .cones import Effort, extreme_rays, rays_of_row
+from .cones import Effort, extreme_rays, rays_of_row, rays_of_two_rows
 from .local_tableau import LocalTableau
 from .standard_form import DOUBT, StandardForm
 from .vertex import Vertex
@@ -93,8 +93,8 @@ def edges_at(form: StandardForm, vertex: Vertex, effort: Effort | None = None) -
     if len(form.rows) == 1:
         return _exchanges(local)
     rows = local.exact_rows_at_end()
-    if len(rows) == 1 and max(map(abs, rows[0])) < 2**53:
-        return _ray_edges(local, *rays_of_row(rows[0]))
+    if len(rows) <= 2:
+        return _ray_edges(local, *(rays_of_two_rows(rows) if rows[1:] else rays_of_row(rows[0])))
     rays = [ray.entries for ray in extreme_rays(len(local.nonbasic), rows, effort)]
     width = max((len(ray) for ray in rays), default=0)
     # Repeated columns of weight 0 fill the rows.
@@ -199,11 +199,12 @@ def _pack(
     index: Indices, value: Array, exact: Callable[[int], dict[int, Fraction]], slip: Array
 ) -> Edges:
     """Move zeros to the end, cut the padding, scale positive parts to sum 1."""
-    if len(index):
+    if not (value != 0).all():
         order = np.argsort(value == 0, axis=1, kind="stable")
         index = np.take_along_axis(index, order, axis=1)
         value = np.take_along_axis(value, order, axis=1)
-        width = int((value != 0).sum(axis=1).max())
-        value = value[:, :width] / np.where(value > 0, value, 0.0).sum(axis=1, keepdims=True)
-        index = np.where(value != 0, index[:, :width], index[:, :1])
+        width = int((value != 0).sum(axis=1).max(initial=0))
+        index, value = index[:, :width], value[:, :width]
+        index = np.where(value != 0, index, index[:, :1])
+    value = value / np.where(value > 0, value, 0.0).sum(axis=1, keepdims=True)
     return Edges(np.ascontiguousarray(index), np.ascontiguousarray(value), exact, slip)

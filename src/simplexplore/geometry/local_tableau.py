@@ -37,7 +37,9 @@ class LocalTableau:
         self.arms, self.tight, self.loose = form.split(vertex.basis)
         capped = np.zeros(form.size + form.count, dtype=np.int64)
         capped[list(vertex.capped)] = 1
-        nonbasic = np.setdiff1d(form.columns, vertex.basis, assume_unique=True)
+        outside = np.ones(len(form.columns), dtype=bool)
+        outside[np.searchsorted(form.columns, vertex.basis)] = False
+        nonbasic = form.columns[outside]
         order = np.lexsort((nonbasic, form.faces[capped[nonbasic], nonbasic]))
         self.nonbasic = nonbasic[order]
         self.away = 1 - 2 * capped[self.nonbasic]

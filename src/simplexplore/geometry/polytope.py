@@ -161,8 +161,7 @@ class Polytope:
         change = form.matrix(form.general, index) @ value
         tightening = form.has_slack[form.general] & (change > DOUBT)
         tightening &= [self.size + i not in vertex.zero for i in form.general.tolist()]
-        arms = np.arange(self.size)
-        slack = form.bound(form.general) - form.matrix(form.general, arms) @ vertex.policy
+        slack = form.slack(form.general, vertex.policy)
         step = min(
             ((vertex.policy - form.low)[index[falling]] / -value[falling]).min(),
             room.min(initial=np.inf),
@@ -219,7 +218,7 @@ class Polytope:
         scale = max(abs(x) for x in direction.values())
         arms = list(direction)
         moved = np.array([float(x / scale) for x in direction.values()])
-        slack = self.form.bound(rows) - self.form.matrix(rows, np.arange(self.size)) @ vertex.policy
+        slack = self.form.slack(rows, vertex.policy)
         change = self.form.matrix(rows, arms) @ moved
         steep = change > STEEP
         first = (slack[steep] / change[steep]).min(initial=np.inf)

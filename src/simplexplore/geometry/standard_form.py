@@ -9,7 +9,7 @@ are in doubt, and a simplex method in fractions takes over in the rare case that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -143,7 +143,8 @@ class StandardForm:
 
     def _fix_arms(self) -> None:
         """Floats of the ends, and arms that have no room between them."""
-        self.__dict__.pop("faces", None)
+        for known in ("faces", "columns"):
+            self.__dict__.pop(known, None)
         self.low = np.array([float(x) for x in self.floor])
         self.high = np.array([np.inf if x is None else float(x) for x in self.cap])
         self.fixed = np.array([x == y for x, y in zip(self.floor, self.cap, strict=True)])
@@ -159,7 +160,7 @@ class StandardForm:
 
     # ------------------------------------------------------------------ rows and columns
 
-    @property
+    @cached_property
     def columns(self) -> Indices:
         """The variables that bases are made of: arms with room, slacks of rows."""
         candidates = self.live.copy()
@@ -178,6 +179,11 @@ class StandardForm:
     def bound(self, rows: Sequence[int] | Indices) -> Array:
         """Right-hand sides of rows, in the scaled row's units."""
         return np.asarray(self._bound[self._place[np.asarray(rows, dtype=int)]], dtype=float)
+
+    def slack(self, rows: Indices, policy: Array) -> Array:
+        """Room that shares leave in rows, in the scaled rows' units."""
+        place = self._place[rows]
+        return np.asarray(self._bound[place] - self._matrix[place] @ policy)
 
     def exact_bound(self, i: int) -> Fraction:
         """Right-hand side of row i, exactly."""
@@ -284,7 +290,7 @@ class StandardForm:
         at = self.low.copy()
         arms = list(capped)
         at[arms] = self.high[arms]
-        return np.asarray(self.bound(rows) - self.matrix(rows, np.arange(self.size)) @ at)
+        return self.slack(np.asarray(rows, dtype=int), at)
 
     def _width(self, columns: Indices) -> Array:
         """Distance between the ends of each column."""
@@ -404,26 +410,29 @@ class StandardForm:
 
         At a degenerate vertex several bases would do; this one depends on nothing else.
         """
-        between, ends, capped = list(slacks), [], set()
-        for c in self.columns.tolist():
-            if c >= self.size:
-                if c not in between:
-                    ends.append((c, c))
-                continue
+        between, capped = list(slacks), set()
+        for c in self.columns[self.columns < self.size].tolist():
             share = shares.get(c, Fraction(0))
             if share == self.cap[c]:
                 capped.add(c)
-            if share in (self.floor[c], self.cap[c]):
-                ends.append((self.face(c, c in capped), c))
-            else:
+            elif share != self.floor[c]:
                 between.append(c)
         for exactly in (False, True):
-            chosen = self._independent(sorted(between), exactly)
-            if len(chosen) < len(self.rows):
-                chosen = self._independent(sorted(between) + [c for _, c in sorted(ends)], exactly)
+            chosen = self._basis(between, capped, exactly)
             with suppress(FloatsMisledError):
                 return self.vertex(chosen, capped.difference(chosen))
         raise AssertionError("a vertex has a basis")
+
+    def _basis(self, between: Iterable[int], capped: Collection[int], exactly: bool) -> list[int]:
+        """A basis of variables between their ends and, if need be, of others, in a fixed order."""
+        first = sorted(between)
+        chosen = self._independent(first, exactly)
+        if len(chosen) < len(self.rows):
+            ends = np.setdiff1d(self.columns, first, assume_unique=True)
+            at_cap = np.isin(ends, list(capped)).astype(np.int64)
+            ends = ends[np.lexsort((ends, self.faces[at_cap, ends]))]
+            chosen = self._independent(first + ends.tolist(), exactly)
+        return chosen
 
     def zero_after(
         self, vertex: Vertex, moved: Mapping[int, Fraction], binding: Iterable[int]
@@ -446,8 +455,8 @@ class StandardForm:
     ) -> Vertex:
         """`canonical` where some arms of a vertex have moved to those of another, an exact one.
 
-        Where as many variables as there are rows lie between their ends, they are the basis, and
-        nothing else needs to be looked at again.
+        Shares are known, so that only a basis is to be found: where as many variables as there
+        are rows lie between their ends it is these.
         """
         shares = {**vertex.shares, **moved}
         between, capped = list(slacks), set(vertex.capped)
@@ -458,14 +467,30 @@ class StandardForm:
                 capped.add(a)
             elif share != self.floor[a]:
                 between.append(a)
+        basis = between
         if len(between) != len(self.rows):
-            return self.canonical(shares, slacks)
+            basis = self._basis(between, capped, exactly=False)
+            if not self._is_basis(basis):
+                return self.canonical(shares, slacks)
         policy = vertex.policy.copy()
         for a, x in moved.items():
             policy[a] = float(x)
         gone = {a for a, x in moved.items() if not x}
         shares = {a: shares[a] for a in sorted(shares.keys() - gone)}
-        return Vertex(zero, policy, shares, tuple(sorted(between)), frozenset(capped))
+        return Vertex(
+            zero, policy, shares, tuple(sorted(basis)), frozenset(capped.difference(basis))
+        )
+
+    def _is_basis(self, columns: Sequence[int]) -> bool:
+        """Whether columns are independent and as many as the rows, exactly."""
+        arms, tight, _ = self.split(columns)
+        if len(arms) != len(tight):
+            return False
+        try:
+            self.inverse(arms, tight)
+        except ZeroDivisionError:
+            return False
+        return True
 
     def _independent(self, columns: Sequence[int], exactly: bool) -> list[int]:
         """Those columns, from the first on, that do not depend on the ones before."""

@@ -68,6 +68,13 @@ class Block:
         self.words = np.array(words, dtype=np.int64)
         self.address = self.words.ctypes.data
 
+    def holds(self, record: Any) -> bool:
+        """Whether a record has the same arrays, functions and numbers."""
+        return all(
+            one is other or (isinstance(one, int | float) and one == other)
+            for one, other in zip(record, self.record, strict=True)
+        )
+
     def _words(
         self, annotation: str, value: Any, address: Callable[[str, Any], int]
     ) -> Iterable[int]:

@@ -265,6 +265,20 @@ def spread_gain(
             gain[a] /= setting.costs[a]
 
 
+@inlined
+def gain_at_level(limits: Limits, gain: Vector, price: Vector, level: float) -> tuple[float, float]:
+    """n + sum of (gain - price - n) w at a level n, and the sum of the shares w that it takes."""
+    value = level
+    total = 0.0
+    for a in range(limits.size):
+        if limits.inside[a] > 0.0:
+            net = gain[a] - price[a] - level
+            share = min(limits.cap[a], 1.0) if net > 0.0 else limits.floor[a]
+            value += net * share
+            total += share
+    return value, total
+
+
 @kernel
 def most_between_limits(
     limits: Limits, gain: Vector, price: Vector, low: float, high: float
@@ -273,23 +287,30 @@ def most_between_limits(
 
     For every level n it is at most n + sum of (gain - price - n) w, with w at the cap where
     this is positive and at the floor elsewhere. The best level is where those shares sum to 1.
+    The bound is convex and piecewise linear in n: where the lines through both ends of a bracket
+    meet is the next level, and every third time its middle.
     """
-    best = math.inf
-    for _ in range(50):
+    below, sum_below = gain_at_level(limits, gain, price, low)
+    above, sum_above = gain_at_level(limits, gain, price, high)
+    best = min(below, above)
+    for k in range(150):
         level = 0.5 * (low + high)
-        value = level
-        total = 0.0
-        for a in range(limits.size):
-            if limits.inside[a] > 0.0:
-                net = gain[a] - price[a] - level
-                share = min(limits.cap[a], 1.0) if net > 0.0 else limits.floor[a]
-                value += net * share
-                total += share
+        least = -math.inf
+        if k % 3 != 2 and sum_below > 1.0 and sum_above < 1.0:
+            meets = low + (above - below + (1.0 - sum_above) * (low - high)) / (
+                sum_above - sum_below
+            )
+            if meets > low and meets < high:
+                level = meets
+                least = below + (1.0 - sum_below) * (level - low)
+        value, total = gain_at_level(limits, gain, price, level)
         best = min(best, value)
+        if value <= least + 1e-13 * abs(least):  # no level is better than where the lines meet
+            break
         if total > 1.0:
-            low = level
+            low, below, sum_below = level, value, total
         else:
-            high = level
+            high, above, sum_above = level, value, total
         if high - low <= 1e-13 * (abs(high) + abs(low)):
             break
     return best

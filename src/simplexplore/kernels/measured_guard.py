@@ -12,7 +12,8 @@ import math
 from .kernel import kernel
 from .measured_records import ARM, TURN, WISH, MeasuredRun, MeasuredSetting, MeasuredWork
 from .measured_search import ROUNDING, SCALE, SCALES, SHARPNESS
-from .student import IS_FLAT, N, floor_of_variance, mixture_of, put_arm
+from .student_mixture import IS_FLAT, N, mixture_of, put_arm
+from .student_statistic import floor_of_variance
 
 # Of pulls that keep known constraints exactly.
 EXACTLY = 1e-9

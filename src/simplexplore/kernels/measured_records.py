@@ -98,7 +98,7 @@ class MeasuredWork(NamedTuple):
     found: Vector  # (K,) its closest competitor
     shares: Vector  # (K,)
     n: Vector  # (K,) an allocation as if it were counts
-    student: Matrix  # of one arm (student.py)
+    student: Matrix  # of one arm (student_mixture.py)
     reach: Matrix  # (2 K, corners) hulls of arms' mixtures: deviations
     grown: Matrix  # (2 K, corners) and values (measured_student.py)
     corners: Indices  # (2 K,) how many

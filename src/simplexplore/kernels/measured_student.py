@@ -1,9 +1,10 @@
 """Evidence by outcomes whose standard deviations nobody knows, where limits are measured.
 
-An arm's mixture (student.py) grows with the distance of its mean, so on a cell of distances it is
-at least what it is at the cell's near end. The convex hull of such cells lies below the mixture,
-and the least sum of hulls over a half-space is quasi-concave in the half-space: over a simplex of
-competitors it is least at a corner, as with known deviations (docs/theory/measured_stopping.md).
+An arm's mixture (student_mixture.py) grows with the distance of its mean, so on a cell of distances
+it is at least what it is at the cell's near end. The convex hull of such cells lies below the
+mixture, and the least sum of hulls over a half-space is quasi-concave in the half-space: over a
+simplex of competitors it is least at a corner, as with known deviations
+(docs/theory/measured_stopping.md).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import math
 from .kernel import kernel
 from .measured_records import PULLS, WARM, MeasuredRun, MeasuredSetting, MeasuredWork
 from .records import Vector
-from .student import IS_FLAT, LEAST, N, floor_of_variance, mixture_of, put_arm
+from .student_mixture import IS_FLAT, LEAST, N, mixture_of, put_arm
+from .student_statistic import floor_of_variance
 
 # Corners of a hull at most; and what a cell may lose, at least and of the mixture above its least.
 CORNERS = 800
@@ -32,7 +34,7 @@ def learn(
 ) -> None:
     """Take in deviations of an outcome from its mean before and after it; row 0 is rewards.
 
-    Samplers see what `student.learn` gives others.
+    Samplers see what `student_statistic.learn` gives others.
     """
     total = setting.size
     run.squares[row, arm] += before * after

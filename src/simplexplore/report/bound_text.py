@@ -78,7 +78,7 @@ def times_alone(bound: Bound) -> Array:
 
     This is how hard a comparison is by itself, end-of-time; infinite for a tie.
     """
-    gaps = np.array([edge.gap for edge in bound.edges])
+    gaps = bound._edges.gaps(bound.means)
     times = np.full(len(gaps), math.inf)
     apart = gaps > 0
     if apart.any():

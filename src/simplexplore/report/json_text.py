@@ -15,6 +15,10 @@ def to_json(value: Any) -> str:
     >>> to_json({"time": math.inf, "arms": ["a"], "gap": 0.0, "none": None})
     '{"time": 1e999, "arms": ["a"], "gap": 0.0, "none": null}'
     """
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        pass  # some number is infinite: part by part
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(k)}: {to_json(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
