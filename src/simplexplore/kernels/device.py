@@ -38,7 +38,7 @@ THREADS = 128
 BLOCKS = 6
 
 # Registers of a thread: with more there are fewer threads, with fewer more is moved about.
-REGISTERS = 96
+REGISTERS = 80
 
 # Words that a thread may have to itself.
 MOST = 32768
