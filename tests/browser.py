@@ -12,7 +12,7 @@ from workers import MEANS
 
 DESKTOP = {"width": 1200, "height": 900}
 PHONE = {"width": 390, "height": 844}
-expect.set_options(timeout=30_000)  # a machine may be busy
+expect.set_options(timeout=60_000)  # a machine may be busy
 
 
 def executable():
