@@ -229,4 +229,6 @@ def test_the_promise_is_said(tmp_path, sqlite_url):
     text = io.StringIO()
     print_status(status, Console(width=200, file=text))
     assert words in text.getvalue()
+    study.extend(1e-3)
+    assert words in study.status()["promise"]  # of pulls made before, too
     assert study.verify()

@@ -109,7 +109,8 @@ def _guard(plan: Plan) -> dict[str, Any]:
     bound = np.array([row.bound for row in problem.measured])
     return {
         "is_guarded": int(plan.scenario != "end-of-time"),
-        "guard_level": math.log(shape[0] * shape[1]) - math.log(plan.delta),
+        # Pulls handed out before delta was made smaller were promised no more than this.
+        "guard_level": math.log(shape[0] * shape[1]) - math.log(problem.delta),
         "upper": known.upper,
         "worst": np.maximum(known.upper.max(axis=1) - bound, 1e-300),
         "moves": np.ascontiguousarray(known.moves),

@@ -14,7 +14,7 @@ import math
 from .kernel import kernel
 from .measured_records import PULLS, WARM, MeasuredRun, MeasuredSetting, MeasuredWork
 from .records import Vector
-from .student_mixture import IS_FLAT, LEAST, N, mixture_of, put_arm
+from .student_mixture import IS_FLAT, LEAST, ROUNDING, N, mixture_of, put_arm
 from .student_statistic import floor_of_variance
 
 # Corners of a hull at most; and what a cell may lose, at least and of the mixture above its least.
@@ -157,13 +157,15 @@ def dual(
 ) -> tuple[float, float]:
     """No more than the least over the half-space, for any multiplier; and its slope."""
     value, slope = gamma * gap, gap
+    size = abs(value)
     for a in range(setting.size):
         c = work.coefficient[a]
         if c >= 0.0:
             most, y = conjugate(work, work.slot[row, a], gamma * c)
             value -= most
             slope -= c * y
-    return value, slope
+            size += abs(gamma * c * y) + abs(most)
+    return value - ROUNDING * size, slope
 
 
 @kernel

@@ -222,7 +222,7 @@ def status_of(state: State) -> StateStatus:
         found["infeasible"] = engine.is_infeasible
         found["characteristic_time"] = _finite(time)
         if plan.scenario != "end-of-time":
-            found["promise"] = promise(problem, plan.delta)
+            found["promise"] = promise(problem, problem.delta)
     if problem.has_costs:
         found["cost"] = float(engine.handed_out @ problem.costs)
         # Samples to come cost what those of the best allocation do.
