@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.errors import ProblemError
 from simplexplore.geometry.edges import Edges
 from simplexplore.problem.families import (
     Bernoulli,
@@ -152,5 +153,7 @@ def swapped(rewards: Family) -> Family:
     """
     if isinstance(rewards, Gaussian):
         return Gaussian(rewards.as_if_known().sigma)
+    if type(rewards) not in _SWAPPED:
+        raise ProblemError(f"{rewards.name} rewards have no bound for a given number of samples.")
     own = {f.name: getattr(rewards, f.name) for f in fields(rewards) if f.name != "domain"}
     return _SWAPPED[type(rewards)](**own)

@@ -14,9 +14,6 @@ from simplexplore.problem.families import Family
 # Each tilt is weaker than the one before by this factor.
 RATIO = 1.6
 
-# The strongest tilt, in standard deviations (Gaussian), or of a logarithm of odds or rates.
-STRONGEST = {"gaussian": 1.5, "bernoulli": 3.0, "bounded": 3.0, "poisson": 1.5}
-
 # Prior of the scales: flat, less at both ends.
 SCALES = (0.4, 0.7, *[1.0] * 9, *(0.8**i for i in range(1, 10)))
 
@@ -29,7 +26,7 @@ WIN = {0: 0.22, 1: 0.22, 2: 0.17, 3: 0.13, 5: 0.12, 7: 0.07, 10: 0.04, -1: 0.03}
 def make_tilts(rewards: Family) -> Tilts:
     """The constants for a family of rewards, in unit coordinates."""
     count = len(SCALES) + max(*LOSE, *WIN)
-    strength = STRONGEST[rewards.name] * RATIO ** -np.arange(count + 1.0)
+    strength = rewards.strongest_tilt * RATIO ** -np.arange(count + 1.0)
     strength[-1] = 0.0
     signed = np.vstack([-strength, strength])
     width = max(len(LOSE), len(WIN))

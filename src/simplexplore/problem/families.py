@@ -126,6 +126,9 @@ class Family(ABC):
     mean_range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     # The tilt exists for s above this.
     lowest_tilt: ClassVar[float] = -math.inf
+    # The strongest tilt that stopping by `tilt` bets on, in standard deviations (Gaussian), or of a
+    # logarithm of odds or rates; none where kernels/tilt.py knows no fair price.
+    strongest_tilt: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         if self.domain is not None:
@@ -344,6 +347,7 @@ class Gaussian(Family):
 
     name: ClassVar[str] = "gaussian"
     code: ClassVar[int] = 0
+    strongest_tilt: ClassVar[float] = 1.5
     proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture", "tilt")
 
     def __post_init__(self) -> None:
@@ -456,6 +460,7 @@ class Bernoulli(Family):
 
     name: ClassVar[str] = "bernoulli"
     code: ClassVar[int] = 1
+    strongest_tilt: ClassVar[float] = 3.0
     proven_thresholds: ClassVar[tuple[str, ...]] = ("kk21", "mixture", "tilt")
     rewards_are: ClassVar[str] = "0 or 1"
     mean_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -516,6 +521,7 @@ class Poisson(Family):
     rewards_are: ClassVar[str] = "whole numbers, 0 or more"
     mean_range: ClassVar[tuple[float, float]] = (0.0, math.inf)
     lowest_tilt: ClassVar[float] = -1.0
+    strongest_tilt: ClassVar[float] = 1.5
 
     def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
         return information_cost(mu, lam.mean, lam.shift)
