@@ -216,6 +216,8 @@ def test_a_study_hands_out_no_more_than_its_budget(tmp_path):
             study.tell(pull.id, 0.5)
         assert study.stopped
         assert study.answer["rewards"] == 5
+        with pytest.raises(StoppedError, match=r"The budget is spent: .* create another study\."):
+            study.ask(1)
 
 
 def test_commands(tmp_path):

@@ -152,3 +152,27 @@ def test_a_study_sees_one_sigma_from_the_first_rewards_on(tmp_path):
         squares = sum(np.var(x) * len(x) for x in told.values() if x)
         assert seen == (pytest.approx([math.sqrt(squares / free)] * 2) if free else [None] * 2)
     assert study.status()["characteristic_time"] > 0
+
+
+@pytest.mark.parametrize(
+    ("rewards", "costs"),
+    [
+        (EQUAL, [1.0, 2.0]),
+        (EQUAL, None),
+        (Gaussian("unknown"), None),
+        (Gaussian("unknown"), [1, 2]),
+    ],
+)
+@pytest.mark.parametrize("told", [(0.0, 0.0), (1.0, 0.0), (1e99, -1e99)])
+def test_every_study_has_a_status(tmp_path, rewards, costs, told):
+    """With costs and one sigma there is no bound; equal rewards leave none to speak of."""
+    problem = sx.Problem(["a", "b"], rewards=rewards, costs=costs)
+    with sx.Study.create(f"sqlite:///{tmp_path}/s.db", "s", problem) as study:
+        for _ in range(7):
+            (pull,) = study.ask(1)
+            study.tell(pull.id, told[pull.arm == "b"])
+        status = study.status()
+    assert status["rewards"] == 7
+    assert status["policy"] is not None
+    if costs and rewards is EQUAL:
+        assert (status["characteristic_time"], status["to_go"]) == (None, None)

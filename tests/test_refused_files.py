@@ -134,7 +134,7 @@ sigma_guess is for sigma = 'unknown'; remove it, or sigma's numbers.
 [rewards]
 family = "gaussian"
 equal_sigma = true
-equal_sigma is for sigma = 'unknown'; remove it: the numbers of sigma say whether they are equal.
+equal_sigma is for sigma = 'unknown'; write that, or remove it: numbers say if they are equal.
 
 [rewards]
 family = "gaussian"

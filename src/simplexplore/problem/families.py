@@ -366,8 +366,8 @@ class Gaussian(Family):
                 raise ProblemError(f"equal_sigma must be true or false; got {self.equal_sigma!r}.")
             if self.equal_sigma and known:
                 raise ProblemError(
-                    f"equal_sigma is for sigma = {UNKNOWN!r}; remove it: the numbers of sigma say "
-                    "whether they are equal."
+                    f"equal_sigma is for sigma = {UNKNOWN!r}; write that, or remove it: numbers "
+                    "say if they are equal."
                 )
         with about("sigma_guess"):
             self._check_guess(known)

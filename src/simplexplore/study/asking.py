@@ -32,10 +32,12 @@ def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls
             return [_pull(event, replica) for event in earlier]
         state = transaction.state
         if state.answer is not None and not state.is_archived:
+            further = "To go on with more confidence, extend it to a smaller delta."
+            if budget is not None:
+                further = "The budget is spent: for more samples, create another study."
             raise StoppedError(
                 f"study {replica.ids.study!r} has stopped and gives no more pulls. "
-                f"{state.answer_in_words} To go on with more confidence, extend it to a smaller "
-                "delta."
+                f"{state.answer_in_words} {further}"
             )
         if state.is_paused or state.is_archived:
             raise paused(replica.ids.study, state, "gives no pulls")

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
-from simplexplore.errors import NotConvergedError
+from simplexplore.errors import NotConvergedError, SettingError
 from simplexplore.exploration.engines import ExplorationEngine
 from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.exploration.intervals import known_means
@@ -288,7 +288,7 @@ def _plan(engine: ExplorationEngine) -> _Plan | None:
                 seen[:] = math.sqrt(learned.max()) or 1.0
             problem = problem.replace(rewards=replace(rewards, sigma_guess=tuple(seen.tolist())))
         bound = lower_bound(problem, rewards.from_unit(means), plan.delta)
-    except NotConvergedError:
+    except (NotConvergedError, SettingError):  # floats do not hold it, or no formula does
         return None
     is_default = (plan.sampler.name, plan.threshold.name) == ("top-two", "tilt")
     is_default &= plan.problem.stop_when is None
