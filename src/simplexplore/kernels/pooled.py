@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 
+from .gamma import log_gamma
 from .kernel import kernel, long
 from .records import Matrix, Memory, Run, Setting, Table
-from .student_mixture import ROUNDING, SCALES, log_gamma, scale_of
+from .student_mixture import ROUNDING, SCALES, scale_of
 from .student_statistic import floor_of_variance
 
 # Rows of `work` (Memory.student), by arm of an edge: rewards, |v| in deviations, the least

@@ -9,26 +9,9 @@ from __future__ import annotations
 
 import math
 
+from .gamma import log_gamma
 from .kernel import kernel
 from .records import Matrix
-
-# Log-gamma is ours: Python's and the compiler's differ in the last digits, and runs must not.
-_SERIES_FROM = 12.0
-_HALF_LOG_TWO_PI = 0.9189385332046728
-
-
-@kernel
-def log_gamma(x: float) -> float:
-    """Log of the gamma function at x > 0, by Stirling's series."""
-    product = 1.0
-    while x < _SERIES_FROM:
-        product *= x
-        x += 1.0
-    z = 1.0 / (x * x)
-    series = z * (1.0 / 1260.0 - z * (1.0 / 1680.0 - z * (1.0 / 1188.0 - z * (691.0 / 360360.0))))
-    series = (1.0 / 12.0 - z * (1.0 / 360.0 - series)) / x
-    return (x - 0.5) * math.log(x) - x + _HALF_LOG_TWO_PI + series - math.log(product)
-
 
 # An arm's mixture: shifts of 1, 1/3, 1/9, ... standard deviations, each sharp to SHARPNESS of
 # itself, the prior of a variance worth 2 PRIOR times as many samples as that of its mean. The last
