@@ -161,16 +161,6 @@ def test_forced_turns_are_saved_for(rows):
     assert (np.bincount(arms, minlength=size) > engine._setting.inside * turns / 2).all()
 
 
-def test_ties_of_dear_arms_do_not_starve_a_cheap_one():
-    # Run 245 has 31 unlucky samples of a3. While the other two tied, at 80 pulls a sample, it had
-    # no other one for 2,800 pulls, and the run took 11.5 times the median.
-    problem = Problem(
-        4, ["40*a1 + 40*a2 + a3 <= 0.5"], means=[1.0, 0.9, 0.6, 0.3], scenario="anytime"
-    )
-    times = sx.simulate(problem, threshold="gk16", runs=400, seed=5, workers=1).stopping_times
-    assert times.max() < 7 * np.median(times)
-
-
 def test_late_and_lost_rewards_count(tmp_path):
     """A study of four doses: whatever comes late or never, patients treated are what counts."""
     problem = NEVER["doses"].replace(scenario="anytime", delta=0.05)

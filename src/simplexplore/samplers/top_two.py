@@ -109,11 +109,7 @@ def share(setting: Setting, table: Table, run: Run, first: int, edge: int) -> No
 
 @kernel
 def challenger_of(setting: Setting, table: Table, run: Run) -> int:
-    """The edge with the least evidence, its arms' rarity priced.
-
-    An arm that limits make dear has few samples for that reason, not because it was neglected: what
-    counts is how many pulls went into them.
-    """
+    """The edge with the least evidence, its arms' rarity priced."""
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     challenger = first
@@ -125,8 +121,7 @@ def challenger_of(setting: Setting, table: Table, run: Run) -> int:
             continue
         rarest = math.inf
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
-            a = table.arm[k]
-            rarest = min(rarest, run.n[a] * setting.pulls_for_one[a])
+            rarest = min(rarest, run.n[table.arm[k]])
         score += price * math.log(rarest)
         if score < least:
             least = score
