@@ -62,10 +62,8 @@ def print_results(results: Sequence[Results], console: Console) -> None:
             if plan.scenario != "end-of-time":
                 console.print(promise(plan.problem, plan.delta))
                 over = [result.summary()["exceeded"]["fraction"] for result in group if result.runs]
-                console.print(
-                    f"In {percent(max(over, default=0.0))} of the runs that mean was above it at some "
-                    "moment."
-                )
+                share = percent(max(over, default=0.0))
+                console.print(f"In {share} of the runs that mean was above it at some moment.")
         if plan.problem.has_costs:
             console.print()
             _samples(group, labels).print(console)
