@@ -382,7 +382,9 @@ def test_a_database_that_goes_away_and_comes_back(server):
     assert study.verify()
 
 
-def test_a_restart_is_waited_for(server):
+def test_a_restart_is_waited_for(server, monkeypatch):
+    # However short it is: connections are used without asking whether the server is still there.
+    monkeypatch.setattr("simplexplore.study.database._IDLE", 60.0)
     study = fill(server.database())
     pulls = study.ask(3)
     server.stop()

@@ -13,6 +13,7 @@ import contextlib
 import math
 import os
 import re
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,7 @@ class Database:
         self.name = self._url.render_as_string(hide_password=True)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self._pid = os.getpid()
+        self._wanted = threading.local()  # what a thread's next connection is for
         self._file: SqliteFile | None = None
         if self.is_sqlite:
             self._file = SqliteFile(Path(self._url.database or ""), must_exist=must_exist)
@@ -73,7 +75,7 @@ class Database:
             )
             sa.event.listen(engine, "connect", _prepare_postgresql)
             sa.event.listen(engine, "checkin", _note_use)
-            sa.event.listen(engine, "checkout", partial(_check_idle, engine.dialect))
+            sa.event.listen(engine, "checkout", partial(_check_idle, engine.dialect, self._wanted))
             return engine
         except ModuleNotFoundError as error:
             raise StoreError(
@@ -156,6 +158,7 @@ class Database:
 
     @contextlib.contextmanager
     def _connected(self, writing: bool) -> Iterator[Connection]:
+        self._wanted.reading = not writing
         with self._engine.connect() as connection:
             with connection.begin():
                 if self._file is not None:
@@ -241,9 +244,15 @@ def _note_use(_connection: object, record: Any) -> None:
     record.info["used"] = time.monotonic()
 
 
-def _check_idle(dialect: Any, connection: Any, record: Any, _proxy: object) -> None:
-    """Ask whether the server is still there, unless it was a moment ago."""
-    if time.monotonic() - record.info.get("used", math.inf) > _IDLE:
+def _check_idle(
+    dialect: Any, wanted: threading.local, connection: Any, record: Any, _proxy: object
+) -> None:
+    """Ask whether the server is still there, unless it was a moment ago.
+
+    Who writes tries again if it is lost; who reads does not.
+    """
+    idle = time.monotonic() - record.info.get("used", math.inf)
+    if idle > _IDLE or getattr(wanted, "reading", True):
         try:
             dialect.do_ping(connection)
         except dialect.loaded_dbapi.Error as error:
