@@ -43,7 +43,7 @@ function layOut(name) {
     section("Workers", "workers", dim("A program that asks and tells. Any number may work at the same time."), places.workers),
     section("Actions", "acts", places.acts));
   begin(name, places.content);
-  document.getElementById("trouble").append(dim("Reading the study \u2026"));  // until there is content, or trouble
+  document.getElementById("trouble").append(dim("Reading…"));  // until there is content, or trouble
   return places;
 }
 
