@@ -137,6 +137,12 @@ class OnDevice:
 # Sizes of arrays by edge or vertex of the whole table, by edge of one vertex, and by entry.
 _BY_EDGE, _BY_OWN_EDGE, _BY_ENTRY = (64, 256, 4096), (64, 256, 1024, 4096), (256, 4096)
 
+_ROOMS = {
+    **dict.fromkeys(("first_edge", "first_entry", "first_column", "offset", "following"), _BY_EDGE),
+    **dict.fromkeys(("gap", "spread", "value", "time", "gradient"), _BY_OWN_EDGE),
+    **dict.fromkeys(("arm", "v", "column_edge", "column_v", "root"), _BY_ENTRY),
+    **dict.fromkeys(("edges", "looks", "queue"), _BY_ENTRY),
+}
 
 # Iterations of a solver in one turn of a thread's loop: the other threads of a warp wait for them.
 AT_ONCE = 1
@@ -150,39 +156,19 @@ def for_gpu(
     Of what belongs to a run the shapes alone matter; every thread has its own.
     """
 
-    def longer(array: npt.NDArray[Any], rooms: tuple[int, ...], axis: int = 0) -> Any:
-        length = array.shape[axis]
-        fill = [(0, 0)] * array.ndim
-        fill[axis] = (0, next((room for room in rooms if room >= length), length) - length)
-        return np.pad(array, fill, mode="edge" if length else "constant")
+    def roomy(record: Any, axis: int = 0) -> Any:
+        made = {}
+        for name in _ROOMS.keys() & set(record._fields):
+            array = getattr(record, name)
+            length = array.shape[axis]
+            fill = [(0, 0)] * array.ndim
+            room = next((room for room in _ROOMS[name] if room >= length), length)
+            fill[axis] = (0, room - length)
+            made[name] = np.pad(array, fill, mode="edge" if length else "constant")
+        return record._replace(**made)
 
-    return (
-        setting._replace(at_once=AT_ONCE),
-        table._replace(
-            first_edge=longer(table.first_edge, _BY_EDGE),
-            first_entry=longer(table.first_entry, _BY_EDGE),
-            arm=longer(table.arm, _BY_ENTRY),
-            v=longer(table.v, _BY_ENTRY),
-            offset=longer(table.offset, _BY_EDGE),
-            following=longer(table.following, _BY_EDGE),
-            first_column=longer(table.first_column, _BY_EDGE),
-            column_edge=longer(table.column_edge, _BY_ENTRY),
-            column_v=longer(table.column_v, _BY_ENTRY),
-        ),
-        run._replace(
-            gap=longer(run.gap, _BY_OWN_EDGE),
-            spread=longer(run.spread, _BY_OWN_EDGE),
-            value=longer(run.value, _BY_OWN_EDGE),
-            time=longer(run.time, _BY_OWN_EDGE),
-            gradient=longer(run.gradient, _BY_OWN_EDGE),
-            root=longer(run.root, _BY_ENTRY),
-        ),
-        memory._replace(
-            edges=longer(memory.edges, _BY_ENTRY, 1),
-            looks=longer(memory.looks, _BY_ENTRY, 1),
-            queue=longer(memory.queue, _BY_ENTRY, 1),
-        ),
-    )
+    setting = setting._replace(at_once=AT_ONCE)
+    return setting, roomy(table), roomy(run), roomy(memory, axis=1)
 
 
 def _check_own_files(engine: Engine) -> None:
