@@ -40,7 +40,7 @@ def main(runs: int) -> None:
             goal = {"budget": budget}
             for sampler in SAMPLERS:
                 results = sx.simulate(
-                    problem, sampler=sampler, stop_when=goal, runs=runs, seed=SEED, workers=1
+                    problem, sampler=sampler, stop_when=goal, runs=runs, seed=SEED
                 )
                 rows[sampler].append(1 - results.correct.mean())
                 print(name, budget, sampler, rows[sampler][-1], flush=True)

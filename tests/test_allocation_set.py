@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.optimize import linprog
 
 from nightly import examples
 from simplexplore.bound.allocation_set import AllocationSet
@@ -65,6 +66,20 @@ def test_points_lie_inside_and_start_prices_every_arm_alike(system, scenario):
     prices = np.vstack([rows.above, rows.equal]).T @ rows.start
     assert prices[in_play] == pytest.approx(1.0)
     assert (allowed.costs == 1.0).all()
+
+
+def test_pulls_for_one_are_one_over_the_largest_share_that_each_limit_alone_leaves():
+    allowed = allocation_set(["40*a1 + 40*a2 + a3 <= 0.5"], "anytime")
+    assert allowed.pulls_for_one == pytest.approx([80, 80, 2, 1])
+    assert allocation_set(["a1 + a2 <= 0.5"], "end-of-time").pulls_for_one.tolist() == [1.0] * 4
+    constraints = ["3*a1 + a2 - a3 <= 0.2", "a2 + 2*a3 <= 1.5", "a4 <= 0.1", "a5 <= 0"]
+    found = allocation_set(constraints, "anytime", 5).pulls_for_one
+    for a in range(4):
+        alone = [
+            linprog(-np.eye(4)[a], [row], [limit], np.ones((1, 4)), [1.0]).fun
+            for row, limit in (([3, 1, -1, 0], 0.2), ([0, 1, 2, 0], 1.5), ([0, 0, 0, 1], 0.1))
+        ]
+        assert found[a] == pytest.approx(-1 / max(alone))
 
 
 def test_least_share_is_largest_inside_and_rows_count_deep_inside():

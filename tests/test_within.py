@@ -161,6 +161,15 @@ def test_forced_turns_are_saved_for(rows):
     assert (np.bincount(arms, minlength=size) > engine._setting.inside * turns / 2).all()
 
 
+def test_ties_do_not_starve_an_unlucky_arm():
+    # A run that was unlucky with a3 took 40 times the median while the two dear arms tied.
+    problem = Problem(
+        4, ["40*a1 + 40*a2 + a3 <= 0.5"], means=[1.0, 0.9, 0.6, 0.3], scenario="anytime", delta=0.1
+    )
+    times = sx.simulate(problem, threshold="gk16", runs=200, seed=5000, workers=1).stopping_times
+    assert times.max() < 8 * np.median(times)
+
+
 def test_late_and_lost_rewards_count(tmp_path):
     """A study of four doses: whatever comes late or never, patients treated are what counts."""
     problem = NEVER["doses"].replace(scenario="anytime", delta=0.05)

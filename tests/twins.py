@@ -439,6 +439,16 @@ class Guard:
             & self.arms
         )
 
+    def pulls_for_one(self):
+        """One over the largest share of an arm in a mix with another that keeps one limit alone."""
+        pulls = np.ones(len(self.arms))
+        for row, limit in zip(self.uses_up, self.least, strict=True):
+            move = row - limit
+            for a in np.flatnonzero(self.arms & (move > 0)):
+                shares = [m / (m - move[a]) for m in move[self.arms] if m < 0]
+                pulls[a] = max(pulls[a], 1 / max(shares))
+        return pulls
+
     def saves(self):
         """The arms that use up no row."""
         return (self.uses_up - self.least[:, None] <= 1e-7).all(axis=0)
@@ -477,6 +487,7 @@ class Twin:
         self.spend = Rows(setting, self.costs) if np.ptp(self.costs) else self.rows
         self.guard = Guard(setting)
         self.filler = setting.inside.copy()
+        self.pulls_for_one = self.guard.pulls_for_one()
         self.solved, self.due, self.price = None, 0.0, np.ones(self.size)
         self.turns, self.taken, self.saved_for = 0, np.zeros(self.size), None
         self.limits = (setting.lowest, setting.highest)
@@ -707,8 +718,12 @@ class Twin:
         elif due > self._turns_due(self.pulls - 1):
             arms = np.flatnonzero(self.rows.inside)
             return [np.eye(self.size)[arms[due % len(arms)]]]
-        rarest = np.array([self.n[np.flatnonzero(v)].min() for v in edges])
-        score = evidence + np.log(rarest) / 2
+        if self.anytime:
+            tried = (edges**2).sum(axis=1) / (edges**2 @ (1 / (self.n * self.pulls_for_one)))
+        else:
+            tried = np.array([self.n[np.flatnonzero(v)].min() for v in edges])
+        price = 2 if self.anytime and self.pulls % 8 == 7 else 1 / 2
+        score = evidence + price * np.log(tried)
         options = []
         for v in edges[score <= score.min() + TIE * (1 + abs(score.min()))]:
             value, d, _ = self.law.respond(v, mu, self.n)

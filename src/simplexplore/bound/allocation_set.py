@@ -124,6 +124,21 @@ class AllocationSet:
         equal = np.linalg.lstsq(seen, np.ones(len(seen)), rcond=None)[0]
         return np.concatenate([np.zeros(len(self.limit)), equal])
 
+    @cached_property
+    def pulls_for_one(self) -> Array:
+        """Pulls that limits take to pay for one of each arm, itself included.
+
+        Of the rows and caps the one that asks most, each by itself: one over the largest share that
+        it would leave the arm. Equalities and floors do not count.
+        """
+        moves = self.above - self.limit[:, None]
+        saved = -moves[:, self.in_play].min(axis=1, initial=0.0)
+        paid = saved > 0
+        others = np.maximum(moves[paid], 0.0) / saved[paid, None]
+        capped = np.where(self.in_play, self.cap, 1.0)
+        pulls: Array = np.maximum(1.0 + others.max(axis=0, initial=0.0), 1.0 / capped)
+        return pulls
+
     @property
     def is_simplex(self) -> bool:
         """Whether nothing but the total restricts all arms."""

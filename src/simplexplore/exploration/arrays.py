@@ -133,6 +133,7 @@ def make_setting(
         steps=np.abs(allowed.equal - allowed.total[:, None])[:, arms].max(axis=1),
         inside=shares.inside,
         shares=shares,
+        pulls_for_one=allowed.pulls_for_one,
         priced=priced,
         costs=allowed.costs / allowed.costs.mean() if priced else np.ones(problem.size),
         spend=_limits(allowed.as_rows().in_spend()) if priced else shares,

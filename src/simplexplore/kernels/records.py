@@ -128,6 +128,7 @@ class Setting(NamedTuple):
     steps: Vector  # by equality: the largest part of a pull by which whole pulls must miss it
     inside: Vector  # allocation in the set that gives each arm a fair part of what it could get
     shares: Limits  # the same set: shares of samples
+    pulls_for_one: Vector  # (K,) pulls that limits take to pay for one of an arm, itself included
     priced: bool  # whether some samples cost more than others
     costs: Vector  # (K,) in units of their mean; ones where all cost the same
     spend: Limits  # the same set in shares of what is spent (costs.py)
