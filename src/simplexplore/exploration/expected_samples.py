@@ -22,9 +22,8 @@ from simplexplore.bound.unknown_sigma import information_about
 from simplexplore.errors import NotConvergedError, TooLargeError
 from simplexplore.geometry.edges import Edges
 from simplexplore.kernels.records import POLICIES
-from simplexplore.kernels.tracking import FORGETTING
 from simplexplore.problem.families import Gaussian
-from simplexplore.samplers.top_two import PRICE, TURNS
+from simplexplore.samplers import top_two, top_two_within
 
 from .arrays import first_pulls, tilt_levels
 from .expected_evidence import ExpectedEvidence
@@ -38,9 +37,6 @@ Indices = npt.NDArray[np.int64]
 # Times at which evidence is computed differ by this factor; between them it is interpolated.
 STEP = 1.2
 MOST_STEPS = 400
-
-# So much longer than a run without luck the anytime ones are followed.
-MORE_STEPS = 6
 
 # Rounds for shares of pulls that need not be exact.
 MOST_ROUNDS_OF_EM = 300
@@ -101,7 +97,6 @@ def expected_samples(bound: Bound, scenario: str | None = None) -> float | None:
 
 def _expected(run: _RunWithoutLuck, delta: float) -> float:
     times, statistics, evidence = [], [], []
-    more = MORE_STEPS if run.has_memory else 0
     t = max(-math.log(delta), 0.1) * run.time / 4  # too early for the rule
     for _ in range(MOST_STEPS):
         statistic, log = run.evidence(t)
@@ -109,9 +104,7 @@ def _expected(run: _RunWithoutLuck, delta: float) -> float:
         statistics.append(statistic)
         evidence.append(log)
         if run.margin(log) >= 0:
-            if not more:
-                break
-            more -= 1
+            break
         t *= STEP
     else:
         raise NotConvergedError("the evidence does not grow: floats are too coarse.")
@@ -140,7 +133,6 @@ class _RunWithoutLuck:
         own, allowed = bound.scenarios[scenario], AllocationSet.of(bound._polytope, scenario)
         self.size, self.time = problem.size, own.characteristic_time / own.cost_per_sample
         self.is_anytime = not allowed.is_simplex
-        self.has_memory = self.is_anytime and problem.rewards.knows_sigma
         self.allocation, self.costs = own.allocation, problem.costs
         self.inside = allowed.inside
         self.arms = np.flatnonzero(self.inside > 0)
@@ -188,20 +180,18 @@ class _RunWithoutLuck:
     def counts(self, t: float) -> Array:
         """Samples of each arm after t in all, as the sampler spreads them."""
         size, w = self.size, self.allocation
+        turns = size * (math.sqrt(size * size + t) - size)  # see samplers/top_two.py
         if self.is_anytime:
-            # Forced exploration of kernels/tracking.py, averaged like the allocation.
-            part = 0.5 * size / math.sqrt(size * size + t)
-            share = part / (1 + part) * FORGETTING / (FORGETTING - 0.5)
-            return np.asarray(t * ((1 - share) * w + share * self.inside))
+            turns *= top_two_within.TURNS
+            return np.asarray((t - turns) * w + turns * self.inside)
         # The challenger has the least evidence plus a price on rare arms: edges whose rarest arm
         # is rare end with more evidence than others, and evidence grows with that arm's count.
         rarest = self._rarest[self.hard]
         rare = np.maximum(t * w[rarest], 1.0)
         more = np.ones(size)
-        np.maximum.at(more, rarest, 1 + PRICE * np.log(rare.max() / rare) * self.time / t)
+        np.maximum.at(more, rarest, 1 + top_two.PRICE * np.log(rare.max() / rare) * self.time / t)
         least = np.zeros(size)
-        turns = TURNS * size * (math.sqrt(size * size + t) - size)  # see samplers/top_two.py
-        least[self.arms] = max(self.first, turns / len(self.arms))
+        least[self.arms] = max(self.first, top_two.TURNS * turns / len(self.arms))
         return _shared(t, w * more, least)
 
     def margin(self, log: Array) -> Array:
@@ -313,18 +303,10 @@ def _with_luck(
 
     The square root of twice a statistic is normal with deviation 1, luck.
 
-    End-of-time: the sampler pulls the edge with the least evidence. An unlucky edge is pulled
-    until it has caught up, a lucky one waits, so all but one are ahead by the size of their luck.
-    The one that is not is pulled now; it is each edge with the share of pulls that it gets in the
-    optimal allocation.
-
-    Anytime: the allocation follows the means, with a memory. Luck that lasts is made up for; what
-    remains is how means differ from their average over that memory. Its variance is that of luck
-    over 2 FORGETTING - 1, its correlation at times t < t' is (t / t')^(FORGETTING - 1/2), and only
-    differences between edges matter. Evidence counts for good.
-
-    Where sigma is unknown evidence lags behind statistics by more, and edges that it leaves behind
-    are pulled in all scenarios: there the first model is the better one, to within 14% and not 37%.
+    The sampler pulls the edge with the least evidence. An unlucky edge is pulled until it has
+    caught up, a lucky one waits, so all but one are ahead by the size of their luck. The one that
+    is not is pulled now; it is each edge with the share of pulls that it gets in the optimal
+    allocation. Evidence counts for good.
     """
     own, share = run.own, _multipliers(run)
     rng = np.random.default_rng(0)
@@ -332,18 +314,12 @@ def _with_luck(
     place = (rng.permutation(len(draws)) + 0.5) / len(draws)
     pulled = np.searchsorted(np.cumsum(share)[:-1], place)
     variance = own.rewards.variance(own.mu, own.sigma)
-    kept = STEP ** (0.5 - FORGETTING)
     lucky = np.repeat(evidence[:, None, :], len(draws), axis=1)
     for k, t in enumerate(times):
         part = own.v * np.sqrt(variance / np.where(own.used, run.counts(t)[own.index], 1.0))
         part /= np.sqrt((part * part).sum(axis=1, keepdims=True))
-        luck = (draws[:, own.index] * part).sum(axis=-1)
-        if run.has_memory:
-            luck = (luck - (luck @ share)[:, None]) / math.sqrt(2 * FORGETTING - 1)
-            draws = kept * draws + math.sqrt(1 - kept * kept) * _draws(rng, run.size)
-        else:
-            luck = np.abs(luck)
-            luck[np.arange(len(draws)), pulled] = 0.0
+        luck = np.abs((draws[:, own.index] * part).sum(axis=-1))
+        luck[np.arange(len(draws)), pulled] = 0.0
         root = np.sqrt(2 * statistics[k])
         lucky[k, :, : run.edges] += 0.5 * (np.maximum(root + luck, 0.0) ** 2 - root * root)
     return np.maximum.accumulate(lucky, axis=0)
