@@ -18,8 +18,9 @@ from simplexplore.problem.rational import rational
 
 from .cones import Effort
 from .edges import Edges, edges_at
+from .exact_rows import SLIPS
 from .linear_program import best_vertex, needs_limit
-from .standard_form import DOUBT, SLIPS, StandardForm
+from .standard_form import DOUBT, StandardForm
 from .tableau import Tableau, phase_one
 from .vertex import Vertex
 
