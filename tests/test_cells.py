@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 import simplexplore as sx
-from simplexplore.reproduction import (
-    report,
-)
+from simplexplore.reproduction import report
 from simplexplore.simulation.cells import ROOMS, Cells, hash_of_rooms
 from simulated import made_up
 

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.reproduction import (
-    PARTS,
-    promises,
-)
+from simplexplore.reproduction import PARTS, promises
 from simplexplore.reproduction.allocations import projected
 from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, OURS, REPRODUCED, Evidence
 from simplexplore.reproduction.simulations import (

@@ -8,10 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from simplexplore.cli.app import app
-from simplexplore.reproduction import (
-    PARTS,
-    find_parts,
-)
+from simplexplore.reproduction import PARTS, find_parts
 
 
 def run(*arguments):

@@ -24,16 +24,7 @@ from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.vertex import Vertex
 from simplexplore.kernels.blocks import Block
-from simplexplore.kernels.records import (
-    PULLS,
-    VERTEX,
-    WARM,
-    Events,
-    Memory,
-    Run,
-    Setting,
-    Table,
-)
+from simplexplore.kernels.records import PULLS, VERTEX, WARM, Events, Memory, Run, Setting, Table
 from simplexplore.problem.spelling import listed
 from simplexplore.samplers.declarations import is_ours
 

@@ -13,13 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.core.typeconv.castgraph import Conversion
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import (
-    infer_getattr,
-    lower_cast,
-    lower_getattr_generic,
-    models,
-    register_model,
-)
+from numba.extending import infer_getattr, lower_cast, lower_getattr_generic, models, register_model
 
 from .blocks import ARRAYS, fields
 from .slots import FORMS, KINDS
