@@ -6,7 +6,6 @@ exploration logic of its own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -172,14 +171,6 @@ class Engine(Evidence):
     def is_infeasible(self) -> bool:
         """Never: whether known constraints can hold together is known beforehand."""
         return False
-
-    def planned(self) -> tuple[float, float]:
-        """Nothing is estimated here: `expected_samples` is better where no limit is measured."""
-        return math.inf, math.inf
-
-    def worst_use(self, row: int) -> float | None:
-        """Nothing is measured."""
-        return None
 
     # ------------------------------------------------------------------ live studies
 

@@ -14,9 +14,11 @@ import numpy.typing as npt
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import NotConvergedError, SettingError
+from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.engines import ExplorationEngine
 from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.exploration.intervals import known_means
+from simplexplore.exploration.measured_engine import MeasuredEngine
 from simplexplore.exploration.measured_safety import promise
 from simplexplore.exploration.measured_status import measured_status
 from simplexplore.exploration.moment import Moment, moment_of
@@ -54,11 +56,11 @@ def status_of(state: State) -> StateStatus:
     problem = plan.problem
     low, means, high = known_means(engine)
     policy = engine.policy if engine.has_answer else None
-    known = _planned(state, engine) if engine.is_warm and not problem.measured else None
+    known = _planned(state, engine) if isinstance(engine, Engine) and engine.is_warm else None
     bound = None if known is None else known.bound
     moment = moment_of(engine)
     edges = _edges(engine, moment) if engine.has_answer else None
-    if problem.measured:
+    if isinstance(engine, MeasuredEngine):
         time, expected = engine.planned()
         progress, left, ends = _progress_of_measured(state, engine, expected)
     else:
@@ -150,7 +152,7 @@ class _Plan(NamedTuple):
 _plans: WeakKeyDictionary[State, tuple[tuple[int, float], _Plan | None]] = WeakKeyDictionary()
 
 
-def _planned(state: State, engine: ExplorationEngine) -> _Plan | None:
+def _planned(state: State, engine: Engine) -> _Plan | None:
     """The plan at the empirical means; None if there is no bound."""
     made_for = engine.pulls, engine.plan.delta
     known = _plans.get(state)
@@ -159,7 +161,7 @@ def _planned(state: State, engine: ExplorationEngine) -> _Plan | None:
     return known[1]
 
 
-def _plan(engine: ExplorationEngine) -> _Plan | None:
+def _plan(engine: Engine) -> _Plan | None:
     plan = engine.plan
     rewards = plan.problem.rewards
     try:
