@@ -20,7 +20,8 @@ import numpy as np
 
 import simplexplore as sx
 from simplexplore.problem.catalog import instance
-from simplexplore.problem.families import Family, Gaussian
+from simplexplore.problem.families import Gaussian
+from simplexplore.problem.family import Family
 from simplexplore.problem.problem import Problem
 from simplexplore.simulation.results import clopper_pearson
 

@@ -2,7 +2,11 @@
 
 from typer.testing import CliRunner
 
+from instances import EXAMPLES
 from simplexplore.cli import app as cli
+
+STAR = str(EXAMPLES / "star.toml")
+MOVIES = str(EXAMPLES / "movies.toml")
 
 
 def run(*args, code=0):

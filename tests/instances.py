@@ -10,8 +10,25 @@ import simplexplore as sx
 from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
 
+EXAMPLES = Path(__file__).parent.parent / "examples"
 TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())
 AWKWARD = list(range(14))
+
+# Limits on samples apart from the constraints.
+LIMITED = """
+arms = ["a", "b", "c"]
+means = [1.0, 0.8, 0.5]
+
+[groups]
+front = ["a", "b"]
+
+[constraints]
+cap = "a <= 0.5"
+
+[exploration]
+fair = "each >= 0.05"
+lab = "front <= 0.6"
+"""
 
 
 def paper(name, scenario="end-of-time"):

@@ -77,3 +77,11 @@ def made_up(
         pulls=pulls.reshape(runs, problem.size),
         seconds=0.25,
     )
+
+
+def group(scenario="end-of-time", **scales):
+    """Results of several samplers, by how long each takes."""
+    problem = sx.catalog.instance("eight-arms").problem.replace(scenario=scenario)
+    return [
+        made_up(problem, name.replace("_", "-"), scale=s, runs=400) for name, s in scales.items()
+    ]

@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 import simplexplore as sx
+import workers
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 
@@ -29,3 +30,11 @@ def execute(url, *statements):
         for statement in statements:
             connection.execute(sa.text(statement))
     store.close()
+
+
+def answered(url, pairs=20):
+    """A study of the star whose pulls are answered."""
+    study = Study.create(url, "mix", workers.star(), "ctns")
+    for pull in study.ask(pairs):
+        study.tell(pull, 0.5)
+    return study

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from reference import Rewards
 from reference_polytope import Row, Side, dot, sides
 from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.families import Bernoulli, Bounded, Family, Gaussian, Poisson
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.family import Family
 from simplexplore.problem.problem import Problem
 
 COEFFICIENTS = [

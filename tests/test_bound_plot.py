@@ -2,18 +2,17 @@
 
 import functools
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.patches import Polygon, Rectangle, Wedge
 
 import simplexplore as sx
+from instances import EXAMPLES
 from pictures import assert_texts_apart, texts
 from simplexplore.report.bound_plot import bound_figure, plot_bound
 from simplexplore.report.ternary import CORNERS
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 PANELS = ["policy", "end-of-time", "anytime", "constraints", "edges"]
 MEASURED_PANELS = ["policy", "answer", "samples", "limits", "deciding", "trade-off"]
 

@@ -1,14 +1,10 @@
 """The catalogue against an independent copy of the paper's instances, tests/data/truth.json."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import simplexplore as sx
-from instances import TRUTH
-
-EXAMPLES = Path(__file__).parent.parent / "examples"
+from instances import EXAMPLES, TRUTH
 
 # Names here, and there.
 KNOWN = {

@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from commands import run
+from commands import MOVIES, STAR, run
 from contract import BOUND_KEYS, SCENARIO_KEYS
+from instances import EXAMPLES
 from simplexplore.cli.output import run_with_output
 from simplexplore.report.bound_json import bound_to_dict
 from simplexplore.report.json_text import to_json
-
-EXAMPLES = Path(__file__).parent.parent / "examples"
-STAR = str(EXAMPLES / "star.toml")
-MOVIES = str(EXAMPLES / "movies.toml")
 
 
 def refuse(*args):

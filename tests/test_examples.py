@@ -1,13 +1,11 @@
 """Every file in examples/ loads, can be solved, and says what it claims to."""
 
 import math
-from pathlib import Path
 
 import pytest
 
 import simplexplore as sx
-
-EXAMPLES = Path(__file__).parent.parent / "examples"
+from instances import EXAMPLES
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)

@@ -10,7 +10,8 @@ from scipy import stats
 
 from nightly import examples
 from simplexplore.errors import MeansError, ProblemError, RewardError
-from simplexplore.problem.families import FAMILIES, Bernoulli, Bounded, Family, Gaussian, Poisson
+from simplexplore.problem.families import FAMILIES, Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.family import Family
 
 HYPOTHESIS = examples(60)
 

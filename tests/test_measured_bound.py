@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 import simplexplore as sx
 from commands import run
-from simplexplore.bound import measured_search
+from simplexplore.bound import measured_bracket
 from simplexplore.bound.measured_information import MeasuredInformation
 from simplexplore.geometry.faces import faces
 from simplexplore.geometry.polytope import Polytope
@@ -21,7 +21,7 @@ from simplexplore.report import measured_plot
 @pytest.fixture(autouse=True)
 def few_nodes(monkeypatch):
     """The bracket over answers takes longest; one test looks at it."""
-    monkeypatch.setattr(measured_search, "MOST_NODES", 0)
+    monkeypatch.setattr(measured_bracket, "MOST_NODES", 0)
 
 
 def problem(mu, rows, limits, epsilon, tolerance, sigma=1.0, tau=1.0, constraints=(), **more):
@@ -74,7 +74,7 @@ def test_ground_truth(name):
 
 
 def test_no_answer_is_quicker_by_more_than_is_said(monkeypatch):
-    monkeypatch.setattr(measured_search, "MOST_NODES", 30)
+    monkeypatch.setattr(measured_bracket, "MOST_NODES", 30)
     for given, time, gap in ((TRUTH["C1b"][0], 220.99558937611, 0.03), (C2, 503.592798, 0.25)):
         least = sx.lower_bound(problem(*given)).own.least_time
         assert time / (1 + gap) <= least <= time

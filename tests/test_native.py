@@ -20,6 +20,7 @@ from simplexplore.exploration.plan import prepare
 from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.kernels import blocks, cache, native, pipeline, records
+from simplexplore.kernels.kernel import kernel
 from simplexplore.kernels.slots import FORMS, Slots
 from simplexplore.problem.problem import SCENARIOS
 from simplexplore.samplers import SAMPLERS, find_sampler
@@ -116,9 +117,41 @@ def test_compiled_and_uncompiled_events_are_the_same(sampler, rewards, monkeypat
         assert array.tobytes() == states[1][name].tobytes(), name
 
 
+@kernel
+def indices_of_all_sorts(setting, table, run, memory, row):  # noqa: ARG001
+    taken = memory.arms[row]
+    taken[-1] += run.n[row] + run.n[-2] + memory.arms[-1, 0]
+    memory.arms[-1, row - 2] = taken[0] + run.integers[records.VERTEX]
+    memory.arms[0, 1:] = run.n[3]
+    run.choices[row] ^= run.choices[-1]
+    taken = 2  # another type
+    return taken * memory.arms[row, -1] + memory.arms.shape[1] + taken**row + row // taken
+
+
+def test_arrays_are_indexed_as_in_python():
+    rng = np.random.default_rng(2)
+    found = []
+    for is_compiled in (False, True):
+        engine = Engine(prepare(problem(), "top-two", "gk16"))
+        setting, table, run, memory = engine.records
+        memory = memory._replace(arms=np.arange(15.0).reshape(3, 5))
+        run.n[:] = np.arange(5) / 7
+        run.choices[:] = [2**63 + 5, 3, 2**64 - 1, 9]
+        given = [setting, table, run, memory]
+        function = indices_of_all_sorts
+        if is_compiled:
+            unit = native.Unit(function, "Level", "closed", str(rng.random()))
+            given = [blocks.Block(one, lambda *_: 0) for one in given]
+            value = unit.entry(*(block.address for block in given), 1)
+        else:
+            value = function(*given, 1)
+        found.append((value, memory.arms.tolist(), run.choices.tolist()))
+    assert found[0] == found[1]
+
+
 def test_numba_is_what_the_pipeline_expects():
-    # If this fails after an update of numba: pipeline.py must follow it. Until then plain.py
-    # serves, slower to compile and without a disk cache.
+    # If this fails after an update of numba: pipeline.py and lowering.py must follow it. Until then
+    # plain.py serves, slower to compile and without a disk cache.
     assert native._compiler() is pipeline.compiled
 
 

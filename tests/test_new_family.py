@@ -9,7 +9,8 @@ import simplexplore as sx
 from simplexplore.bound.budget import swapped
 from simplexplore.exploration.intervals import mean_intervals
 from simplexplore.exploration.tilts import make_tilts
-from simplexplore.problem.families import FAMILIES, Family, Poisson
+from simplexplore.problem.families import FAMILIES, Poisson
+from simplexplore.problem.family import Family
 
 
 class Visits(Poisson):

@@ -17,7 +17,8 @@ from contract import PROBLEM_FILE
 from nightly import examples
 from simplexplore.errors import MeansError, ProblemError
 from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.families import Bernoulli, Bounded, Family, Gaussian, Poisson
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.family import Family
 from simplexplore.problem.problem import Problem
 
 INF = math.inf

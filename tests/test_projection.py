@@ -8,7 +8,7 @@ import pytest
 from engines import engine_for
 from instances import AWKWARD, awkward
 from simplexplore.kernels.projection import project_on_simplex, project_within_rows
-from twins import all_rows, project
+from twin_solvers import all_rows, project
 
 
 @pytest.mark.parametrize("seed", AWKWARD)

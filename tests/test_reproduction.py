@@ -6,7 +6,6 @@ pins the numbers anew, into tests/data/reproduction.json, after a change that is
 change them.
 """
 
-import errno
 import json
 import os
 import re
@@ -15,18 +14,13 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from typer.testing import CliRunner
 
-import simplexplore as sx
 from pictures import assert_texts_apart
-from simplexplore.cli.app import app
 from simplexplore.report.page import INK
 from simplexplore.report.results_group import COLOURS
 from simplexplore.reproduction import (
@@ -40,22 +34,9 @@ from simplexplore.reproduction import (
     reproduce,
     statements,
 )
-from simplexplore.reproduction.allocations import projected
 from simplexplore.reproduction.overview import overview_figure
-from simplexplore.reproduction.part import NOT_REPRODUCED, OPEN, OURS, REPRODUCED, Evidence
-from simplexplore.reproduction.simulations import (
-    as_good_as_oracle,
-    better,
-    by_scenario,
-    close_to_bound,
-    differs_more_at_the_end,
-    optimum,
-    ptns_is_worst,
-    rarely_wrong,
-)
-from simplexplore.simulation.cells import ROOMS, Cells, hash_of_rooms
-from simplexplore.simulation.results import clopper_pearson
-from simulated import made_up
+from simplexplore.reproduction.part import Evidence
+from simulated import group
 
 PINNED = Path(__file__).parent / "data" / "reproduction.json"
 DOCS = Path(__file__).parent.parent / "docs"
@@ -282,44 +263,6 @@ def test_the_documentation_has_every_claim(done):
             assert f"| {finding['claim']} |" in text, "make reproduce; cp .../findings.md docs/"
 
 
-# ---------------------------------------------------------------------- what a promise costs
-
-
-def promised(gk16=(100, 200), tilt=(150, 260), mixture=(300, 400), wrong=0):
-    """Made-up numbers of one instance with two deltas, and of ties in 1000 runs."""
-    means = {"gk16": gk16, "kk21": (900, 950), "mixture": mixture, "tilt": tilt}
-    curves = {
-        rule: [
-            {"delta": delta, "mean": mean, "stderr": 5.0, "wrong": 0, "bound": 50.0}
-            for delta, mean in zip((0.1, 0.01), both, strict=True)
-        ]
-        for rule, both in means.items()
-    }
-    row = {"delta": 0.1, "runs": 1000, "wrong": wrong}
-    tie = [{**row, "interval": clopper_pearson(wrong, 1000)}]
-    ties = dict.fromkeys(means, tie)
-    return Evidence((), {"runs": 9, "curves": {"star": curves}, "ties": ties})
-
-
-@pytest.mark.parametrize(
-    ("changes", "verdicts"),
-    [
-        ({}, [REPRODUCED] * 4),
-        ({"wrong": 150}, [NOT_REPRODUCED, REPRODUCED, REPRODUCED, REPRODUCED]),
-        ({"wrong": 100}, [OPEN, REPRODUCED, REPRODUCED, REPRODUCED]),
-        ({"mixture": (110, 400)}, [REPRODUCED, NOT_REPRODUCED, REPRODUCED, REPRODUCED]),
-        ({"mixture": (130, 400)}, [REPRODUCED] * 4),  # by chance
-        ({"tilt": (195, 260)}, [REPRODUCED, REPRODUCED, NOT_REPRODUCED, REPRODUCED]),
-        ({"tilt": (150, 301)}, [REPRODUCED, REPRODUCED, REPRODUCED, NOT_REPRODUCED]),
-    ],
-)
-def test_verdicts_on_promises(monkeypatch, changes, verdicts):
-    monkeypatch.setattr(promises, "DELTAS", (0.1, 0.01))
-    found = PARTS["promises"].findings(promised(**changes))
-    assert [finding.verdict for finding in found] == verdicts
-    assert {finding.where for finding in found} == {OURS}
-
-
 def test_promises_take_as_many_runs_as_asked_for(tmp_path, done):
     part = PARTS["promises"]
     assert part.runs(None) == {"runs": promises.RUNS}
@@ -380,227 +323,10 @@ def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path):
     assert one == other
 
 
-def test_a_changed_setting_is_a_new_cell(tmp_path):
-    cells = Cells(tmp_path)
-    made = []
-
-    def make(value):
-        return lambda: made.append(value) or {"value": value}
-
-    assert cells.numbers("x", {"a": 1}, make(1)) == {"value": 1}
-    assert cells.numbers("x", {"a": 1}, make(2)) == {"value": 1}
-    assert cells.numbers("x", {"a": 2}, make(3)) == {"value": 3}
-    assert made == [1, 3]
-    assert cells.has("x", {"a": 2})
-    assert not cells.has("x", {"a": 3})
-
-
-def test_a_changed_program_is_a_new_cell(tmp_path, monkeypatch):
-    cells = Cells(tmp_path)
-    cells.numbers("x", {}, dict)
-    monkeypatch.setattr("simplexplore.simulation.cells.program", lambda: "another")
-    assert not cells.has("x", {})
-
-
-def test_the_program_is_what_the_rooms_hold_whatever_files_are_called(tmp_path):
-    package = Path(report.__file__).parent.parent
-    for room in ROOMS:
-        assert (package / room / "__init__.py").is_file()
-        (tmp_path / room).mkdir()
-    (tmp_path / "report").mkdir()
-    solver = tmp_path / "bound" / "solver.py"
-    solver.write_text("x = 1")
-    before = hash_of_rooms(tmp_path)
-    (tmp_path / "report" / "words.py").write_text("shown")
-    assert hash_of_rooms(tmp_path) == before
-    moved = solver.rename(tmp_path / "geometry" / "newton.py")
-    assert hash_of_rooms(tmp_path) == before
-    moved.write_text("x = 2")
-    assert hash_of_rooms(tmp_path) != before
-
-
-def test_rooms_are_all_that_simulations_import():
-    """So no change to numbers can hide in a room that is not looked at."""
-    code = (
-        "import sys, simplexplore.simulation.simulate\n"
-        "print(*{m.split('.')[1] for m in sys.modules if m.startswith('simplexplore.')})"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(found.stdout.split()) - {"errors", "files", "defaults", "tabular"} == set(ROOMS)
-
-
-def test_a_damaged_cell_is_named(tmp_path):
-    cells = Cells(tmp_path)
-    cells.numbers("x", {}, dict)
-    (path,) = (tmp_path / "cells").iterdir()
-    path.write_text("{")
-    with pytest.raises(sx.SettingError, match=r"x-\w+\.json is damaged .*; delete it to run it"):
-        cells.numbers("x", {}, dict)
-
-
-def test_half_a_simulation_is_not_kept(tmp_path):
-    cells = Cells(tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        cells.results("x", {}, lambda: made_up(sx.catalog.instance("star").problem, asked=99))
-    assert not cells.has("x", {})
-
-
 def test_parts_finished_before_are_in_the_report_too(tmp_path):
     small_reproduction(tmp_path, ["fig1"], pictures=no_pictures)
     said = small_reproduction(tmp_path, ["allocations"], pictures=no_pictures)
     assert [part["name"] for part in said["parts"]] == ["fig1", "allocations"]
-
-
-# ---------------------------------------------------------------------- judgement
-
-
-def group(scenario="end-of-time", **scales):
-    problem = sx.catalog.instance("eight-arms").problem.replace(scenario=scenario)
-    return [
-        made_up(problem, name.replace("_", "-"), scale=s, runs=400) for name, s in scales.items()
-    ]
-
-
-def verdicts(judge, *groups):
-    results = [result for group in groups for result in group]
-    return [finding.verdict for finding in judge(by_scenario(results))]
-
-
-def test_better_needs_three_standard_errors_everywhere():
-    judge = better(("ctns", "cge"), "uniform")
-    assert verdicts(judge, group(ctns=2, cge=4.05, uniform=4)) == [REPRODUCED, OPEN]
-    assert verdicts(judge, group(ctns=2, cge=8, uniform=4)) == [REPRODUCED, NOT_REPRODUCED]
-    fine, bad = group(ctns=2, cge=2, uniform=4), group("anytime", ctns=8, cge=2, uniform=4)
-    assert verdicts(judge, fine, bad) == [NOT_REPRODUCED, REPRODUCED]
-
-
-def test_as_good_as_the_oracle():
-    assert verdicts(as_good_as_oracle, group(ctns=2, cge=3, oracle=3)) == [REPRODUCED]
-    assert verdicts(as_good_as_oracle, group(ctns=2, cge=5, oracle=3)) == [NOT_REPRODUCED]
-
-
-def test_close_to_the_bound_counts_the_threshold():
-    # At delta = 0.1 and about 1500 samples the threshold alone is about 2.5 times kl.
-    assert verdicts(close_to_bound, group(ctns=3, cge=6)) == [REPRODUCED, NOT_REPRODUCED]
-
-
-def test_ptns_is_worst():
-    end = group(ctns=2, ptns=9, uniform=5)
-    for anytime, verdict in (
-        (group("anytime", ctns=2, ptns=9, uniform=5), REPRODUCED),
-        (group("anytime", ctns=2, ptns=5, uniform=9), NOT_REPRODUCED),
-    ):
-        assert verdicts(ptns_is_worst, end, anytime) == [REPRODUCED, REPRODUCED, verdict]
-
-
-def test_samplers_differ_more_in_one_scenario():
-    wide, narrow = {"ctns": 2, "cge": 4, "uniform": 9}, {"ctns": 2, "cge": 2.2, "uniform": 3}
-    judge = differs_more_at_the_end
-    assert verdicts(judge, group(**wide), group("anytime", **narrow)) == [REPRODUCED]
-    assert verdicts(judge, group(**narrow), group("anytime", **wide)) == [NOT_REPRODUCED]
-
-
-def test_error_rates_need_enough_runs():
-    problem = sx.catalog.instance("star").problem
-    assert verdicts(rarely_wrong, [made_up(problem, runs=400, wrong=3)]) == [REPRODUCED]
-    assert verdicts(rarely_wrong, [made_up(problem, runs=20, wrong=1)]) == [OPEN]
-    assert verdicts(rarely_wrong, [made_up(problem, runs=400, wrong=99)]) == [NOT_REPRODUCED]
-
-
-def test_a_wrong_optimum_is_seen(monkeypatch):
-    results = group(ctns=2)
-    assert verdicts(optimum("eight-arms"), results) == [REPRODUCED]
-    wrong = replace(sx.catalog.instance("eight-arms"), optimum={"a3": 0.4, "a4": 0.6})
-    monkeypatch.setattr("simplexplore.reproduction.simulations.instance", lambda _: wrong)
-    assert verdicts(optimum("eight-arms"), results) == [NOT_REPRODUCED]
-
-
-def test_projection_is_the_nearest_point():
-    problem = sx.catalog.instance("eight-arms").problem
-    eye = np.eye(8)
-    vertices = [*eye[3:], *((eye[2] + e) / 2 for e in eye[3:])]
-    vertices += [(eye[a] + 13 * e) / 14 for a in (0, 1) for e in eye[3:]]
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        target = rng.dirichlet(np.full(8, 0.7))
-        point = projected(problem, target)
-        assert point.sum() == pytest.approx(1, abs=1e-12)
-        assert point.min() >= -1e-12
-        assert (problem.matrix @ point)[0] <= 0.5 + 1e-12
-        # No vertex lies on the target's side of the point.
-        assert max((target - point) @ (vertex - point) for vertex in vertices) <= 1e-12
-
-
-# ---------------------------------------------------------------------- command
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
-
-
-def test_list():
-    done = run("--list")
-    assert done.exit_code == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == list(PARTS)
-    names = [part["name"] for part in json.loads(run("--list", "--json").stdout)["parts"]]
-    assert names == list(PARTS)
-
-
-def test_without_names_it_is_the_whole_paper():
-    assert find_parts([]) == find_parts(["all"]) == list(PARTS.values())
-    assert [part.name for part in find_parts(["fig2", "fig1"])] == ["fig1", "fig2"]
-
-
-def test_json(tmp_path):
-    done = run("fig1", "--out", tmp_path, "--json")
-    assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout)
-    assert said["page"] == str(tmp_path / "index.html")
-    assert said["verdicts"]["reproduced"] == 1
-    assert "fig1" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("fig33c",), "there is no part 'fig33c'. Did you mean 'fig3c'?"),
-        (("fig1", "--runs", "0"), "--runs must be 1 or more; got 0"),
-        (("fig1", "--workers", "-1"), "--workers must be 1 or more; got -1"),
-    ],
-)
-def test_command_says_what_is_wrong(tmp_path, arguments, message):
-    done = run(*arguments, "--out", tmp_path / "out")
-    assert done.exit_code == 2
-    assert message in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
-def test_places_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").touch()
-    assert "it is a file, not a folder" in run("fig1", "--out", tmp_path / "file").stderr
-    done = run("fig1", "--out", tmp_path / "file" / "below")
-    assert done.exit_code == 2
-    assert "cannot make the folder" in done.stderr
-
-
-def test_a_full_disk(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("simplexplore.simulation.cells.write_whole", full)
-    done = run("fig1", "--out", tmp_path)
-    assert done.exit_code == 2
-    assert re.search(r"cannot write .*fig1-\w+\.json': No space left on device", done.stderr)
-
-
-def test_interrupted_command_says_how_to_go_on(tmp_path, monkeypatch):
-    def stop(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("simplexplore.reproduction.run_plan", stop)
-    done = run("fig3d", "--runs", 2, "--out", tmp_path)
-    assert done.exit_code == 130
-    assert "the same command goes on from there" in done.stderr
 
 
 if __name__ == "__main__":

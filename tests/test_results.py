@@ -12,12 +12,12 @@ import pytest
 from scipy.stats import binomtest
 
 import simplexplore as sx
+from instances import EXAMPLES
 from simplexplore.report.results_text import circumstances, comparable, standing
 from simplexplore.simulation.results import Results, clopper_pearson, load_results, save_results
 from simplexplore.simulation.results_files import MANIFEST, VERSION, ResultsFolder
 from simulated import RESULT_KEYS, made_up
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 ARRAYS = ("run_numbers", "stopping_times", "capped", "correct", "pulls")
 
 

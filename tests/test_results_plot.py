@@ -2,7 +2,6 @@
 
 import functools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,12 +9,12 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 import simplexplore as sx
+from instances import EXAMPLES
 from pictures import assert_texts_apart, texts
 from simplexplore.report.results_group import COLOURS
 from simplexplore.report.results_plot import plot_results, results_figure
 from simulated import made_up
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 SAMPLERS = ["ctns", "cge", "ptns", "uniform", "oracle", "top-two"]
 SCENARIOS = ["end-of-time", "anytime"]
 

@@ -8,7 +8,8 @@ import pytest
 from simplexplore.bound.information import Information, _Trial
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels.roots import is_closed, next_guess
-from simplexplore.problem.families import Bernoulli, Poisson, Tilted
+from simplexplore.problem.families import Bernoulli, Poisson
+from simplexplore.problem.family import Tilted
 from simplexplore.problem.problem import Problem
 
 

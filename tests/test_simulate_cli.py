@@ -1,27 +1,20 @@
-"""`simulate` and `demo`, as a user meets them."""
+"""`simulate`, as a user meets it."""
 
 import json
 import os
-import pty
 import shutil
-import signal
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import simplexplore as sx
-from commands import run
-from simplexplore.cli import demo
+from commands import MOVIES, STAR, run
+from instances import EXAMPLES
 from simplexplore.exploration.compile import explained
 from simplexplore.simulation import backends
 from simplexplore.simulation import simulate as runner
 from simulated import RESULT_KEYS
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
-STAR = str(EXAMPLES / "star.toml")
-MOVIES = str(EXAMPLES / "movies.toml")
 TRIAL = str(EXAMPLES / "trial.toml")
 QUICK = ("--sampler", "uniform", "--runs", "20")
 
@@ -385,172 +378,3 @@ def test_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, monk
     assert "cannot save results in" in error
     assert "permission denied" in error
     assert list(tmp_path.iterdir()) == []
-
-
-# ---------------------------------------------------------------------- interruption
-
-
-@pytest.fixture(autouse=True)
-def interruptible():
-    """Ctrl-C as in a terminal: a process in the background may have been told to ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def interrupted_after(monkeypatch, runs):
-    """Press Ctrl-C once so many runs of the last sampler are done."""
-    simulate = runner.run_plan
-
-    def wrapped(*args, progress=None, **options):
-        if progress is None:  # nobody watches: nobody presses
-            return simulate(*args, **options)
-
-        def pressed(done, total):
-            progress(done, total)
-            if args[0].sampler.name == "top-two" and done >= runs:
-                signal.raise_signal(signal.SIGINT)
-
-        return simulate(*args, progress=pressed, **options)
-
-    monkeypatch.setattr(runner, "run_plan", wrapped)
-
-
-def test_interruption_keeps_what_is_finished(tmp_path, monkeypatch):
-    interrupted_after(monkeypatch, 50)
-    args = ["--sampler", "uniform,top-two,ctns", "--runs", 300, "--workers", 1]
-    result = run(
-        "simulate", STAR, *args, "--out", tmp_path, "--plot", tmp_path / "x.png", "--json", code=130
-    )
-    first, second = json.loads(result.stdout)["results"]
-    assert first["runs"] == first["runs_asked"] == 300
-    assert 50 <= second["runs"] < second["runs_asked"] == 300
-    missing = 300 - second["runs"]
-    message = result.stderr.splitlines()[-1]
-    assert message == (
-        f"Interrupted: {missing} of 300 runs of top-two, anytime, are missing; "
-        "not simulated: ctns, anytime."
-    )
-    loaded = sx.load_results(tmp_path)
-    assert [r.runs for r in loaded] == [300, second["runs"]]
-    # The runs that are there are the runs of an undisturbed simulation.
-    whole = sx.simulate(sx.Problem.from_file(STAR), sampler="top-two", runs=300)
-    kept = loaded[1].run_numbers
-    np.testing.assert_array_equal(loaded[1].stopping_times, whole.stopping_times[kept])
-    assert (tmp_path / "x.png").exists()
-
-
-def test_interruption_in_words(monkeypatch):
-    interrupted_after(monkeypatch, 20)
-    args = ["--sampler", "top-two", "--runs", 300, "--workers", 1]
-    result = run("simulate", STAR, *args, code=130)
-    assert "top-two" in result.stdout
-    assert "runs of top-two, anytime, are missing." in result.stderr
-
-
-@pytest.mark.parametrize("before", [0, 1])
-def test_interruption_outside_a_simulation(monkeypatch, before):
-    simulate = runner.run_plan
-    done = []
-
-    def interrupted(*args, **options):
-        if len(done) == before:
-            raise KeyboardInterrupt
-        done.append(1)
-        return simulate(*args, **options)
-
-    monkeypatch.setattr(runner, "run_plan", interrupted)
-    args = ["--sampler", "uniform,top-two", "--runs", 5, "--json"]
-    result = run("simulate", STAR, *args, code=130)
-    if before:
-        assert [e["sampler"] for e in json.loads(result.stdout)["results"]] == ["uniform"]
-        assert "Interrupted: not simulated: top-two, anytime." in result.stderr
-    else:
-        assert result.stdout == ""
-        assert result.stderr.endswith("Interrupted.\n")
-
-
-# ---------------------------------------------------------------------- progress
-
-
-def test_progress_on_a_terminal_only():
-    """Run the installed program with a terminal as its error stream."""
-    program = str(Path(sys.executable).parent / "simplexplore")
-    reading, writing = os.pipe()
-    child, terminal = pty.fork()
-    if child == 0:
-        os.dup2(writing, 1)  # results go elsewhere
-        args = [program, "simulate", STAR, *QUICK, "--json"]
-        os.execve(program, args, {**os.environ, "COLUMNS": "80", "TERM": "xterm"})
-    os.close(writing)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(terminal, 4096)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        seen += piece
-    with os.fdopen(reading) as results:
-        told = json.loads(results.read())
-    os.waitpid(child, 0)
-    os.close(terminal)
-    assert len(told["results"]) == 1
-    text = seen.decode()
-    assert "uniform, anytime" in text
-    assert "20/20" in text
-    assert "left" in text
-
-
-# ---------------------------------------------------------------------- demo
-
-
-@pytest.fixture
-def short_demo(monkeypatch):
-    """The demo with two samplers and few runs."""
-    assert demo.SAMPLERS == ("ctns", "cge", "top-two", "uniform")
-    monkeypatch.setattr(demo, "SAMPLERS", ("top-two", "uniform"))
-    monkeypatch.setattr(demo, "RUNS", 5)
-
-
-@pytest.mark.usefixtures("short_demo")
-def test_demo(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = run("demo").stdout
-    assert "Best mix: 0.5 a, 0.5 d" in text
-    assert "Samples until stopping, anytime" in text
-    for picture in ("star.png", "samplers.png"):
-        assert Path("demo-output", picture).read_bytes().startswith(b"\x89PNG")
-    # Everything it says to try can be tried; fewer runs and samplers do here.
-    commands = [line.split()[1:] for line in text.splitlines() if " demo-output/star.toml" in line]
-    commands = [command for command in commands if command[0] in ("bound", "simulate")]
-    assert [command[0] for command in commands] == ["bound", "simulate", "simulate", "bound"]
-    for command in commands:
-        short = [
-            part.replace("ctns,cge,ptns,uniform,oracle,top-two", "uniform") for part in command
-        ]
-        short = [part.replace("1000", "3").replace("top-two", "uniform") for part in short]
-        run(*short, *(["--max-steps", "100"] if command[0] == "simulate" else []))
-    assert Path("demo-output/mine.png").exists()
-    assert Path("demo-output/all.png").exists()
-
-
-@pytest.mark.usefixtures("short_demo")
-def test_demo_json(tmp_path):
-    told = json.loads(run("demo", "--out", tmp_path / "out", "--json").stdout)
-    assert told["bound"]["policy"] == [0.5, 0, 0, 0.5, 0]
-    assert Path(told["picture"]).exists()
-    assert Path(told["results_picture"]).exists()
-    assert [entry["sampler"] for entry in told["results"]] == ["top-two", "uniform"]
-    assert sx.Problem.from_file(told["problem"]) == demo.star()
-
-
-def test_demo_problem_is_the_example():
-    assert demo.star() == sx.Problem.from_file(STAR)
-
-
-def test_demo_cannot_write(tmp_path):
-    (tmp_path / "file").write_text("")
-    result = run("demo", "--out", tmp_path / "file", code=2)
-    assert "cannot make the folder" in result.stderr

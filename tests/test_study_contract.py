@@ -21,7 +21,7 @@ from simplexplore.study.records import (
     HistoryPoint,
     StudySummary,
 )
-from simplexplore.study.status import Status
+from simplexplore.study.status_records import Status
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 from trials import explore, trial

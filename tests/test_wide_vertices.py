@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.exploration import engine as engines
+from simplexplore.exploration import evidence as of_run
 from simplexplore.exploration import vertex_table
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.moment import moment_of
@@ -118,8 +118,8 @@ def test_of_very_many_edges_the_weakest_are_listed(monkeypatch):
     directions, weakest = engine.directions(), np.sort(np.argsort(engine.run.value[:9])[:2])
     assert len(evidence) == 9
     assert moment_of(engine).regret_bound < np.inf
-    monkeypatch.setattr(engines, "MOST_NUMBERS", 53)  # nine edges of six arms have one more
-    monkeypatch.setattr(engines, "MOST_LISTED", 2)
+    monkeypatch.setattr(of_run, "MOST_NUMBERS", 53)  # nine edges of six arms have one more
+    monkeypatch.setattr(of_run, "MOST_LISTED", 2)
     listed = engine.evidence()
     assert listed[0].tolist() == evidence[weakest].tolist()
     assert listed[1].tolist() == needed[weakest].tolist()

@@ -20,15 +20,8 @@ import numpy.typing as npt
 
 from simplexplore.errors import ProblemError
 from simplexplore.geometry.edges import Edges
-from simplexplore.problem.families import (
-    Bernoulli,
-    Bounded,
-    Family,
-    Gaussian,
-    Poisson,
-    Tilted,
-    information_cost,
-)
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson, information_cost
+from simplexplore.problem.family import Family, Tilted
 
 from .allocation import optimal_allocation
 from .allocation_set import AllocationSet

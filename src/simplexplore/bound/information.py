@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError
 from simplexplore.geometry.edges import EXACT_BELOW, Edges
-from simplexplore.problem.families import Family, Tilted
+from simplexplore.problem.family import Family, Tilted
 from simplexplore.problem.rational import rational
 
 Array = npt.NDArray[np.float64]

@@ -26,9 +26,10 @@ from simplexplore.problem.spelling import policy_in_words
 
 from .allocation_set import AllocationSet
 from .information import binary_kl
+from .measured_bracket import Bracket
 from .measured_information import MeasuredInformation
 from .measured_result import Deciding, MeasuredBound, MeasuredScenario
-from .measured_search import MIDDLING, Bracket, Solved, certified, climb
+from .measured_search import MIDDLING, Solved, certified, climb
 from .result import Bound, ScenarioBound, Unsampled
 
 Array = npt.NDArray[np.float64]

@@ -13,7 +13,8 @@ from simplexplore.errors import SettingError, SimplexploreError
 from simplexplore.problem.catalog import Instance
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.families import Bernoulli, Bounded, Family, Gaussian, Poisson
+from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from simplexplore.problem.family import Family
 from simplexplore.problem.problem import Problem
 from simplexplore.problem.spelling import unknown
 

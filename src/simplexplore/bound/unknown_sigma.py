@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError
 from simplexplore.geometry.edges import Edges
-from simplexplore.problem.families import Family, Gaussian
+from simplexplore.problem.families import Gaussian
+from simplexplore.problem.family import Family
 
 from .information import Closest, Information
 from .student import Branch, Convex, phi

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         StateName,
         StudySummary,
     )
-    from simplexplore.study.status import Status
+    from simplexplore.study.status_records import Status
 
     # Inside the classes, `list` is a method.
     Summaries = list[StudySummary]

@@ -32,7 +32,8 @@ from simplexplore.kernels.records import (
 from simplexplore.kernels.search import LOOKS
 from simplexplore.kernels.slots import Slots
 from simplexplore.kernels.student_mixture import ROWS as STUDENT_ROWS
-from simplexplore.problem.families import Bounded, Family, Gaussian
+from simplexplore.problem.families import Bounded, Gaussian
+from simplexplore.problem.family import Family
 from simplexplore.samplers import Sampler
 
 from .plan import Plan

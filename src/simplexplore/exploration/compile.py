@@ -42,7 +42,7 @@ from simplexplore.samplers.declarations import function_of, own_text
 
 if TYPE_CHECKING:
     from simplexplore.kernels.native import Unit
-    from simplexplore.problem.families import Family
+    from simplexplore.problem.family import Family
 
 # Who waits longer than this is told how long it will take.
 PATIENCE = 2.0

@@ -13,7 +13,8 @@ from simplexplore.kernels.exponential import PRIOR_SAMPLES, regret_of_mixture
 from simplexplore.kernels.student_mixture import ROWS, N, mixture_of, put_arm
 from simplexplore.kernels.student_statistic import floor_of_variance
 from simplexplore.kernels.tilt import MIXTURE_PAYS, TILTS_PAY
-from simplexplore.problem.families import Bernoulli, Family, Gaussian
+from simplexplore.problem.families import Bernoulli, Gaussian
+from simplexplore.problem.family import Family
 from simplexplore.problem.problem import Problem
 
 from .engines import ExplorationEngine

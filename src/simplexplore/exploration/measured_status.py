@@ -12,6 +12,7 @@ from simplexplore.problem.problem import Problem
 
 from .engines import ExplorationEngine
 from .intervals import mean_intervals
+from .measured_engine import MeasuredEngine
 
 Array = npt.NDArray[np.float64]
 
@@ -58,9 +59,11 @@ class MeasuredStatus:
 
 def measured_status(engine: ExplorationEngine) -> tuple[MeasuredStatus, ...]:
     """What is known of each measured limit."""
+    if not isinstance(engine, MeasuredEngine):
+        return ()
     problem, run = engine.plan.problem, engine.run
     policy = engine.policy if engine.has_answer else None
-    evidence = engine.evidence()[0] if engine.has_answer and problem.measured else None
+    evidence = engine.evidence()[0] if engine.has_answer else None
     found = []
     for i, row in enumerate(problem.measured):
         means = row.signed(run.measured[i])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from simplexplore.kernels.records import GAUSSIAN, Tilts
-from simplexplore.problem.families import Family
+from simplexplore.problem.family import Family
 
 # Each tilt is weaker than the one before by this factor.
 RATIO = 1.6

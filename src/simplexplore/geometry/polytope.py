@@ -11,28 +11,22 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import InfeasibleError, Place
-from simplexplore.problem.constraint import Constraint, format_constraint
+from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.problem import EXPLORATION, SCENARIOS, Problem
 from simplexplore.problem.rational import rational
 
 from .cones import Effort
+from .conflict import conflict_of, smallest_conflict
 from .edges import Edges, edges_at
+from .exact_rows import SLIPS
 from .linear_program import best_vertex, needs_limit
-from .standard_form import DOUBT, SLIPS, StandardForm
+from .standard_form import DOUBT, StandardForm
 from .tableau import Tableau, phase_one
 from .vertex import Vertex
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
-# A conflict smaller than an irreducible one is looked for among this many subsets, and fewer
-# where each takes longer: times arms and constraints, no more than this. Among more than a few
-# constraints it begins with limits that conflict by themselves.
-MAX_CONFLICT_SUBSETS = 3000
-MAX_CONFLICT_WORK = 200_000
-FEW_CONSTRAINTS = 50
 
 # Rows that fall faster than this are met where floats say, to within DOUBT over it.
 STEEP = 1e-4
@@ -86,7 +80,7 @@ class Polytope:
         self.size = problem.size
         self.form = StandardForm(problem)
         if self.form.start is None:
-            raise _conflict(problem, table)
+            raise conflict_of(problem, table)
         self._effort = Effort()
         self._latest: tuple[object, Edges | None] = (None, None)
         self._fair: Array | None = None
@@ -302,7 +296,7 @@ class Polytope:
         free = next(name for name in map(str, itertools.count()) if name not in problem.names)
         wanted = Constraint(free, np.eye(self.size)[arm], lower=LEAST_SHARE)
         asked = problem.replace(constraints=[*problem.constraints, wanted])
-        return tuple(asked.names[k] for k in _smallest_conflict(asked) if asked.names[k] != free)
+        return tuple(asked.names[k] for k in smallest_conflict(asked) if asked.names[k] != free)
 
     def inequalities(self) -> tuple[Array, Array]:
         """(A, b) with A pi <= b: rows that do not always bind, scaled to largest entry 1."""
@@ -446,61 +440,3 @@ def _implies(form: StandardForm, row: Array, lower: float, upper: float) -> bool
         if reached > rational(limit, SLIPS):
             return False
     return True
-
-
-def _smallest_conflict(problem: Problem) -> list[int]:
-    """Constraints that cannot hold together, as few as can be found.
-
-    Deleting one after the other leaves an irreducible conflict; then all smaller subsets
-    are tried, as many as a stated budget allows. Limits on single arms that conflict by
-    themselves need no search.
-    """
-
-    def feasible(chosen: Sequence[int]) -> bool:
-        subset = [problem.constraints[k] for k in chosen]
-        return StandardForm(problem.replace(constraints=subset)).start is not None
-
-    def delete(some: Sequence[int], conflict: list[int]) -> list[int]:
-        """The conflict without those of some that it does not need, from the first on."""
-        rest = [k for k in conflict if k not in some]
-        if not feasible(rest):
-            return rest
-        if len(some) == 1:
-            return conflict
-        half = len(some) // 2
-        return delete(some[half:], delete(some[:half], conflict))
-
-    everything = range(len(problem.constraints))
-    conflict = []
-    if len(everything) > FEW_CONSTRAINTS:
-        conflict = StandardForm(problem).conflicting_limits()
-    conflict = conflict or delete(everything, list(everything))
-    smaller = itertools.chain.from_iterable(
-        itertools.combinations(everything, count) for count in range(1, len(conflict))
-    )
-    tries = min(MAX_CONFLICT_SUBSETS, MAX_CONFLICT_WORK // (problem.size + len(everything)))
-    for subset in itertools.islice(smaller, tries):
-        if not feasible(subset):
-            return list(subset)
-    return conflict
-
-
-def _conflict(problem: Problem, table: str) -> InfeasibleError:
-    """Name constraints that cannot hold together."""
-    conflict = _smallest_conflict(problem)
-    lines = "\n".join(
-        f"  {problem.names[k]}: {format_constraint(problem.constraints[k], problem.arms)}"
-        for k in conflict
-    )
-    if len(conflict) == 1:
-        these, advice = "this one cannot hold", "Relax it."
-    else:
-        these, advice = f"these {len(conflict)} cannot hold together", "Relax one of them."
-    what = "no policy satisfies all constraints"
-    if table == EXPLORATION:
-        what = f"no allocation of samples satisfies all limits in [{EXPLORATION}]"
-    return InfeasibleError(
-        f"{what}. With shares that are at least 0 and sum to 1, {these}:\n{lines}\n{advice}",
-        [problem.names[k] for k in conflict],
-        place=Place(field=f"{table}.{problem.names[conflict[0]]}"),
-    )

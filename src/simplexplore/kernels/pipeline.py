@@ -3,7 +3,8 @@
 Numba optimises every function with all that it calls, and then again in each of its callers. Here
 a kernel is left as it is until the unit that it is part of is optimised, once, as a whole, and
 branches on the kind of rewards are decided before types are inferred: all samplers together
-compile in a third of the time. The machine code is kept on disk by us.
+compile in a third of the time. What is found about types is remembered, and LLVM's code is written
+by lowering.py: again almost half of it. The machine code is kept on disk by us.
 
 If numba changes so that this cannot be imported, plain.py does the same through public functions:
 slower to compile, not kept on disk, the same results.
@@ -27,12 +28,14 @@ from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.ir_utils import get_definition, guard
+from numba.core.ir_utils import build_definitions, get_definition, guard
 from numba.core.registry import CPUDispatcher
+from numba.core.ssa import reconstruct_ssa
 from numba.extending import typeof_impl
 
 from .kernel import options
 from .known_fields import put_in
+from .lowering import KernelLowering
 from .record_types import WORD, Record, signature_of
 
 # Kernels own no memory, so reference counting (which costs more than the arithmetic) is off.
@@ -141,6 +144,36 @@ class _KnownFields(FunctionPass):
         return put_in(state.func_ir, state.args, nodes, definition, Record)
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _ReconstructSSA(untyped_passes.ReconstructSSA):
+    """Numba's, without looking where variables end: nothing is to be freed there."""
+
+    _name = "kernel_ssa"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = reconstruct_ssa(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _StripPhis(typed_passes.PreLowerStripPhis):
+    """The same."""
+
+    _name = "kernel_strip_phis"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = self._strip_phi_nodes(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+_OURS = {
+    typed_passes.NativeLowering: KernelLowering,
+    typed_passes.PreLowerStripPhis: _StripPhis,
+    untyped_passes.ReconstructSSA: _ReconstructSSA,
+}
+
 # Passes for what no kernel has: closures, with blocks, literal types, array expressions. They find
 # nothing and take a sixth of numba's time.
 _IDLE = frozenset(
@@ -156,6 +189,7 @@ _IDLE = frozenset(
         untyped_passes.WithLifting,
         typed_passes.DumpParforDiagnostics,
         typed_passes.InlineOverloads,
+        typed_passes.IRLegalization,
         typed_passes.NopythonRewrites,
     }
 )
@@ -172,14 +206,25 @@ class _Remembered:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
 
-    def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
-        asked = (function, tuple(args), tuple(sorted(kws.items())))
+    def _asked(self, asked: Any, method: str, *arguments: Any) -> Any:
         if asked not in self.known:
-            found = self._context.resolve_function_type(function, args, kws)
+            found = getattr(self._context, method)(*arguments)
             if found is None:
                 return None
             self.known[asked] = found
         return self.known[asked]
+
+    def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
+        asked = (function, tuple(args), tuple(sorted(kws.items())))
+        return self._asked(asked, "resolve_function_type", function, args, kws)
+
+    def resolve_setitem(self, *types_of: Any) -> Any:
+        return self._asked(types_of, "resolve_setitem", *types_of)
+
+    def resolve_value_type(self, value: Any) -> Any:
+        if isinstance(value, python.BuiltinFunctionType | type):
+            return self._asked(value, "resolve_value_type", value)
+        return self._context.resolve_value_type(value)
 
 
 class _PartCompiler(CompilerBase):
@@ -192,7 +237,9 @@ class _PartCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [one for one in passes.passes if one[0] not in _IDLE]
+        passes.passes = [
+            (_OURS.get(one, one), what) for one, what in passes.passes if one not in _IDLE
+        ]
         passes.add_pass_after(_KnownFields, untyped_passes.RewriteSemanticConstants)
         passes.finalize()
         return [passes]

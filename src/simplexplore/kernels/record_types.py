@@ -13,13 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.core.typeconv.castgraph import Conversion
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import (
-    infer_getattr,
-    lower_cast,
-    lower_getattr_generic,
-    models,
-    register_model,
-)
+from numba.extending import infer_getattr, lower_cast, lower_getattr_generic, models, register_model
 
 from .blocks import ARRAYS, fields
 from .slots import FORMS, KINDS
@@ -112,21 +106,24 @@ def _field(context: Any, builder: Any, record: Record, block: Any, name: str) ->
     if not isinstance(kind, types.Array):
         return word(0, context.get_value_type(kind))
     item = context.get_data_type(kind.dtype)
-    size = WORD(context.get_abi_sizeof(item))
     shape = [word(1 + d, WORD) for d in range(kind.ndim)]
-    strides = [size]
+    return array_of(context, builder, kind, word(0, item.as_pointer()), shape)
+
+
+def array_of(context: Any, builder: Any, kind: types.Array, data: Any, shape: list[Any]) -> Any:
+    """An array of numbers of eight bytes as numba lays it out, without a place on the stack."""
+    strides = [WORD(8)]
     for length in shape[:0:-1]:
         strides.insert(0, builder.mul(strides[0], length))
     count = shape[0]
     for length in shape[1:]:
         count = builder.mul(count, length, flags=["nsw"])
-    # As numba lays out an array; written at once, without a place on the stack.
     layout = context.data_model_manager[kind]
     array = ir.Constant(layout.get_value_type(), None)
     parts = {
         "nitems": count,
-        "itemsize": size,
-        "data": word(0, item.as_pointer()),
+        "itemsize": WORD(8),
+        "data": data,
         "shape": cgutils.pack_array(builder, shape, WORD),
         "strides": cgutils.pack_array(builder, strides, WORD),
     }

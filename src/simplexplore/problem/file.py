@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from simplexplore.errors import Place, ProblemError, SettingError
 
 from .checks import check_arms, check_groups, check_matrix, check_texts
-from .families import FAMILIES, Family
+from .families import FAMILIES
+from .family import Family
 from .language import NOUNS, Operands
 from .places import about
 from .spelling import guess, nearest, pointed

@@ -21,7 +21,8 @@ import numpy.typing as npt
 from simplexplore.errors import MeansError, Place, ProblemError, RewardError
 
 from .checks import check_name, check_number, check_vector
-from .families import UNKNOWN, Bernoulli, Bounded, Deviations, Family, Gaussian
+from .families import UNKNOWN, Bernoulli, Bounded, Deviations, Gaussian
+from .family import Family
 from .places import about
 from .rational import rational
 from .spelling import count, exactly, guess

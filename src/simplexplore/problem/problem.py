@@ -30,7 +30,8 @@ from .checks import (
     check_vector,
 )
 from .constraint import Constraint, format_constraints
-from .families import Family, Gaussian
+from .families import Gaussian
+from .family import Family
 from .file import arguments, parameter_names, parse_toml, read_text, toml_key, toml_text, write_text
 from .language import NOUNS
 from .measured import Measured, check_company, check_measured

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from simplexplore.study.records import StudySummary
-    from simplexplore.study.status import ConstraintStatus, EdgeStatus, MeasuredLimit, Status
+    from simplexplore.study.status_records import (
+        ConstraintStatus,
+        EdgeStatus,
+        MeasuredLimit,
+        Status,
+    )
 
 
 VIOLATION = (

@@ -13,7 +13,7 @@ from simplexplore.problem.problem import Problem
 from simplexplore.report.bound_json import bound_to_dict
 from simplexplore.report.bound_text import expectation, headline, notes, title
 from simplexplore.study.records import About, CheckedFile
-from simplexplore.study.status import Status
+from simplexplore.study.status_records import Status
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 

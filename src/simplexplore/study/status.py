@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, NotRequired
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import TypedDict
 
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import NotConvergedError, SettingError
+from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.engines import ExplorationEngine
 from simplexplore.exploration.expected_samples import expected_samples
 from simplexplore.exploration.intervals import known_means
+from simplexplore.exploration.measured_engine import MeasuredEngine
 from simplexplore.exploration.measured_safety import promise
 from simplexplore.exploration.measured_status import measured_status
 from simplexplore.exploration.moment import Moment, moment_of
@@ -26,8 +27,16 @@ from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import EXPLORATION
 from simplexplore.problem.spelling import policy_in_words
 
-from .records import Answer, Decision, StateName
+from .records import Decision
 from .state import State
+from .status_records import (
+    ArmStatus,
+    ConstraintStatus,
+    EdgeStatus,
+    MeasuredArm,
+    MeasuredLimit,
+    StateStatus,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -40,129 +49,6 @@ INTERVALS = (
 )
 
 
-class ArmStatus(TypedDict):
-    """What is known of an arm."""
-
-    arm: str
-    rewards: int
-    pending: int
-    share: float
-    target: float
-    optimal_share: float | None
-    policy: float | None
-    mean: float | None
-    low: float | None
-    high: float | None
-    sigma: NotRequired[float | None]  # seen so far, where nobody knows it
-    later: int  # rewards that came after the decision, and their mean
-    later_mean: float | None
-
-
-class EdgeStatus(TypedDict):
-    """A comparison with a neighbouring policy: evidence, and how much is needed."""
-
-    direction: dict[str, float]
-    statistic: float
-    threshold: float
-    p_value: float | None
-
-
-class ConstraintStatus(TypedDict):
-    """How much of a constraint the samples and the policy use."""
-
-    name: str
-    lower: float | None
-    upper: float | None
-    explored: float | None  # over all pulls handed out
-    excess: float | None  # pulls by which they exceed it, of the arm that uses it most
-    policy: float | None
-
-
-class MeasuredArm(TypedDict):
-    """What is known of an arm's measurements."""
-
-    arm: str
-    mean: float | None
-    low: float | None
-    high: float | None
-
-
-class MeasuredLimit(TypedDict):
-    """A measured limit; see `MeasuredStatus`."""
-
-    name: str
-    limit: str
-    tolerance: float
-    value: float | None  # mean over the recommended policy, as estimated
-    value_interval: list[float | None] | None  # where the true one lies, at every moment
-    p_value: float | None  # that the policy misses the limit by more than its tolerance
-    explored: float | None  # mean over the samples so far
-    explored_worst: NotRequired[float | None]  # that the true one over all pulls can be: "anytime"
-    arms: list[MeasuredArm]
-
-
-class StateStatus(TypedDict):
-    """Everything that a state says.
-
-    Until every arm has a reward there is no policy, no evidence and no estimate: None.
-    """
-
-    state: StateName
-    seq: int
-    scenario: str
-    sampler: str
-    threshold: str
-    proven: bool
-    delta: float
-    epsilon: float
-    stop_when: dict[str, float] | None
-    asked: int
-    rewards: int
-    late: int
-    elsewhere: int
-    expired: int
-    pending: int
-    policy: list[float] | None
-    policy_in_words: str | None
-    value: float | None
-    value_interval: list[float | None] | None
-    intervals: str
-    arms: list[ArmStatus]
-    edges: list[EdgeStatus] | None
-    constraints: list[ConstraintStatus]
-    exploration: list[ConstraintStatus]  # limits on samples, where they have some of their own
-    measured: NotRequired[list[MeasuredLimit]]  # where limits are measured
-    infeasible: NotRequired[bool]  # whether it looks as if no policy kept them
-    promise: NotRequired[str]  # what of them pulls keep: "anytime"
-    excess_bound: float | None
-    confidence: float | None
-    regret_bound: float | None
-    progress: float | None
-    characteristic_time: float | None
-    to_go: int | None
-    to_go_range: list[int | None] | None  # four runs in five, about; None is no end
-    cost: NotRequired[float]  # of all pulls handed out; with costs only
-    cost_to_go: NotRequired[float | None]
-    cost_to_go_range: NotRequired[list[float | None] | None]
-    answer: Answer | None
-    decision: Decision | None
-    voided: int
-    tags: list[str]
-    answer_in_words: NotRequired[str]  # over HTTP
-
-
-class Status(StateStatus):
-    """Everything there is to know about a study now."""
-
-    name: str
-    store: NotRequired[str]  # where it is concerns only those who run the service
-    created: float
-    now: float
-    seed: int
-    expire_after: float | None
-    overdue: int
-
-
 def status_of(state: State) -> StateStatus:
     """Everything that a state says."""
     engine = state.deciding_engine
@@ -170,11 +56,11 @@ def status_of(state: State) -> StateStatus:
     problem = plan.problem
     low, means, high = known_means(engine)
     policy = engine.policy if engine.has_answer else None
-    known = _planned(state, engine) if engine.is_warm and not problem.measured else None
+    known = _planned(state, engine) if isinstance(engine, Engine) and engine.is_warm else None
     bound = None if known is None else known.bound
     moment = moment_of(engine)
     edges = _edges(engine, moment) if engine.has_answer else None
-    if problem.measured:
+    if isinstance(engine, MeasuredEngine):
         time, expected = engine.planned()
         progress, left, ends = _progress_of_measured(state, engine, expected)
     else:
@@ -266,7 +152,7 @@ class _Plan(NamedTuple):
 _plans: WeakKeyDictionary[State, tuple[tuple[int, float], _Plan | None]] = WeakKeyDictionary()
 
 
-def _planned(state: State, engine: ExplorationEngine) -> _Plan | None:
+def _planned(state: State, engine: Engine) -> _Plan | None:
     """The plan at the empirical means; None if there is no bound."""
     made_for = engine.pulls, engine.plan.delta
     known = _plans.get(state)
@@ -275,7 +161,7 @@ def _planned(state: State, engine: ExplorationEngine) -> _Plan | None:
     return known[1]
 
 
-def _plan(engine: ExplorationEngine) -> _Plan | None:
+def _plan(engine: Engine) -> _Plan | None:
     plan = engine.plan
     rewards = plan.problem.rewards
     try:

@@ -50,7 +50,8 @@ from .replica import Replica
 from .retries import retried
 from .settings import DEFAULT_EXPIRY, Settings
 from .state import State
-from .status import StateStatus, Status, status_of
+from .status import status_of
+from .status_records import StateStatus, Status
 from .store import Store
 from .telling import check, tell
 from .transaction import Transaction
@@ -548,7 +549,7 @@ class Study(Tabular):
         }
 
     def status(self) -> Status:
-        """Everything there is to know now, as plain data; see `simplexplore.study.status`."""
+        """Everything there is to know now, as plain data; see `status_records.Status`."""
         with self._replica.latest() as state:
             # Another state may be as long: an older copy of the store was put back.
             if self._status is None or self._status[:2] != (state, state.seq):

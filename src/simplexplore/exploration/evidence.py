@@ -1,0 +1,133 @@
+"""What a run knows: the evidence of edges, the confidence and the regret that it leaves."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from simplexplore.geometry.circuits import count_directions
+from simplexplore.kernels import events
+from simplexplore.kernels.records import POLICIES, VERTEX
+from simplexplore.kernels.search import BEST, LOOKS, gain_bound, level_of_policy, surplus
+from simplexplore.kernels.tilt import tilt_evidence
+
+from .regret import Regret, largest_regret
+from .vertex_table import AnswerTable
+from .workspace import Workspace
+
+Array = npt.NDArray[np.float64]
+
+# Numbers in the directions of a vertex's edges, if each of them is looked at, and edges that are
+# listed where there are more.
+MOST_NUMBERS = 50_000_000
+MOST_LISTED = 256
+
+
+class Evidence(Workspace):
+    """What can be said of a run without leaving a trace in it."""
+
+    @property
+    def knows_edges(self) -> bool:
+        """Whether the recommended vertex has few enough edges to look at each of them."""
+        vertex, first = int(self.run.integers[VERTEX]), self._arrays[0].first_edge
+        return int(first[vertex + 1] - first[vertex]) * self._setting.size <= MOST_NUMBERS
+
+    @property
+    def _edges(self) -> list[int]:
+        """Edges of the recommended vertex, in the table; of very many the weakest."""
+        table, run, _ = self._arrays
+        vertex = int(run.integers[VERTEX])
+        first, last = (int(x) for x in table.first_edge[vertex : vertex + 2])
+        if self.knows_edges:
+            return list(range(first, last))
+        weakest = np.argsort(run.value[: last - first], kind="stable")[:MOST_LISTED]
+        return [first + int(e) for e in np.sort(weakest)]
+
+    def directions(self) -> Array:
+        """Directions of the edges of the recommended vertex (E, K), as `evidence` lists them."""
+        table, edges = self._arrays[0], self._edges
+        found = np.zeros((len(edges), self._setting.size))
+        for e, edge in enumerate(edges):
+            entries = slice(table.first_entry[edge], table.first_entry[edge + 1])
+            found[e, table.arm[entries]] = -table.v[entries]
+        return found
+
+    def evidence(self) -> tuple[Array, Array]:
+        """Of each edge of the recommended vertex how much there is, and how much is needed.
+
+        Statistics and their thresholds, or for `tilt` logarithms of e-values and their levels.
+        Of very many edges those with the least statistics are listed (`knows_edges`).
+        """
+        table, run, memory = self._arrays
+        edges, setting = self._edges, self._setting
+        first = int(table.first_edge[run.integers[VERTEX]])
+        found = run.value[np.array(edges, dtype=np.int64) - first]
+        if not self.has_moments:
+            levels = [self._called("level", events.level_of_edge, edge) for edge in edges]
+            return found, np.array(levels)
+        needed = setting.log_union
+        if setting.rule == POLICIES:
+            needed = level_of_policy(setting, table, int(run.integers[VERTEX]), 0.0)
+        with self._untouched():
+            for e, edge in enumerate(edges):
+                given = (edge, float(found[e]), -math.inf, math.inf)
+                value = self._called("evidence", tilt_evidence, *given)
+                # What was there once counts; means out of reach leave nothing to doubt.
+                value = max(value, memory.looks[BEST, edge], 0.0)
+                found[e] = value if math.isfinite(value) else max(found[e], needed)
+        return found, np.full(len(edges), needed)
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether `surplus` and `regret_bound` can be told: by e-values."""
+        return self.plan.threshold.function == "tilt"
+
+    def surplus(self) -> float:
+        """log(delta / p): p is the least delta with which the evidence of now would be enough.
+
+        Where the recommended policy has too many edges to look at, nothing is known.
+        """
+        if not self.knows_edges:
+            return -math.inf
+        with self._untouched():
+            looks = self._arrays[2].looks
+            best = looks[BEST::LOOKS].copy()
+            looks[...] = 0.0  # every edge may be asked again
+            looks[BEST::LOOKS] = best
+            least = self._setting.log_policy + math.log(self.plan.delta_of_rule)
+            return float(self._called("surplus", surplus, least))
+
+    def gain_bounds(self) -> Array:
+        """For each edge of the recommended vertex no less than its gain, in the user's unit.
+
+        With probability 1 - delta they hold at every moment (docs/theory/stopping.md).
+        """
+        level = math.log(self._gain_union) - math.log(self.plan.delta_of_rule)
+        with self._untouched():
+            found = [self._called("gain", gain_bound, edge, level) for edge in self._edges]
+        rewards = self.plan.problem.rewards
+        return np.array(found) * float(rewards.from_unit(1.0) - rewards.from_unit(0.0))
+
+    def regret(self) -> Regret:
+        """How much more than the recommended policy another can earn, in the user's unit.
+
+        With probability 1 - delta no bound is ever too small (docs/theory/stopping.md).
+        """
+        if not self.knows_edges:
+            return Regret(math.inf)
+        gains, problem = self.gain_bounds(), self.plan.problem
+        if isinstance(self.table, AnswerTable):
+            # Comparisons are with whole policies; those left out are within epsilon anyway.
+            return Regret(max(float(gains.max(initial=0.0)), problem.epsilon))
+        directions, means = self.directions(), problem.rewards.from_unit(self.run.clipped)
+        return largest_regret(problem, self.policy, directions, gains, -directions @ means)
+
+    @cached_property
+    def _gain_union(self) -> int:
+        """Signed supports of edges in both orientations, or of comparisons with one vertex."""
+        if isinstance(self.table, AnswerTable):
+            return self.table.answers.signed_union
+        return 2 * count_directions(self.polytope.form)

@@ -1,0 +1,151 @@
+"""What a live study says of itself: status, history, what is left to do, lists."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+import simplexplore as sx
+from simplexplore.study.status import TENTH, range_of_rest
+from simplexplore.study.store import Store
+from simplexplore.study.study import Study
+from studies import ARMS, drive, journal, make, problem
+
+
+def test_status_of_a_new_study(sqlite_url):
+    status = make(sqlite_url).status()
+    assert json.loads(json.dumps(status, allow_nan=False)) == status
+    assert status["policy"] is None
+    assert status["edges"] is None
+    assert status["to_go"] is None
+    assert [arm["mean"] for arm in status["arms"]] == [None] * 3
+    assert status["state"] == "running"
+
+
+def test_status(url):
+    study = drive(make(url), 100)
+    status = study.status()
+    assert json.loads(json.dumps(status, allow_nan=False)) == status
+    counts = np.array([arm["rewards"] for arm in status["arms"]])
+    means = np.array([arm["mean"] for arm in status["arms"]])
+    rewards = [event for event in journal(study) if "reward" in event]
+    for a, arm in enumerate(ARMS):
+        own = [event["reward"] for event in rewards if event["arm"] == arm]
+        assert counts[a] == len(own)
+        assert means[a] == pytest.approx(np.mean(own))
+    assert status["policy"] == pytest.approx([0.6, 0.0, 0.4])
+    assert status["value"] == pytest.approx(means @ status["policy"])
+    low, high = status["value_interval"]
+    assert low < status["value"] < high
+    bound = sx.lower_bound(study.problem, means, 1e-6)
+    assert status["characteristic_time"] == pytest.approx(bound.characteristic_time)
+    missing = max(edge["threshold"] - edge["statistic"] for edge in status["edges"])
+    assert status["to_go"] == math.ceil(missing * bound.characteristic_time)
+    assert status["constraints"][0]["explored"] == pytest.approx((counts[0] + counts[1]) / 100)
+    assert sum(arm["target"] for arm in status["arms"]) == pytest.approx(100)
+    assert study.status()["rewards"] == 100
+    study.ask(7)
+    assert sum(arm["pending"] for arm in study.status()["arms"]) == 7
+
+
+def test_history(url):
+    study = drive(make(url, delta=0.05), 3000)
+    points = study.history()
+    rewards = [point["rewards"] for point in points]
+    assert rewards == sorted(set(rewards))
+    assert rewards[0] == 3
+    assert rewards[-1] == study.status()["rewards"]
+    assert points[-1]["statistic"] >= points[-1]["threshold"]
+    assert all(point["statistic"] < point["threshold"] for point in points[:-1])
+    gaps = [b / a for a, b in itertools.pairwise(rewards[60:])]
+    assert max(gaps, default=1) < 1.05
+    assert study.history(after=points[3]["seq"]) == points[4:]
+    # Means with intervals at fewer of them, at the last one those of the answer.
+    known = [point["rewards"] for point in points if "means" in point]
+    assert len(known) < len(rewards)
+    assert max(b / a for a, b in itertools.pairwise(known[15:])) < 1.15
+    for (low, mean, high), arm in zip(points[-1]["means"], study.status()["arms"], strict=True):
+        assert mean == arm["mean"]
+        assert 0 <= arm["low"] - low <= 1e-3 * (mean - low)
+        assert 0 <= high - arm["high"] <= 1e-3 * (high - mean)
+
+
+def test_means_over_time_where_they_are_few_or_not_known(sqlite_url):
+    """No arm that never plays has a mean; nobody waits for the intervals of very many arms."""
+    names = ["a", "b", "off"]
+    study = Study.create(sqlite_url, "mix", sx.Problem(names, {"no": "off <= 0"}, delta=0.1))
+    study.tell_many([sx.Reward(1.0, arm=arm) for arm in "ab"])
+    means = study.history()[-1]["means"]
+    assert [mean for _, mean, _ in means] == [1.0, 1.0, None]
+    assert means[2] == [None, None, None]
+    many = Study.create(sqlite_url, "many", sx.Problem(101, delta=0.1), sampler="uniform")
+    many.tell_many([sx.Reward(1.0, arm=arm) for arm in many.problem.arms])
+    assert "means" not in many.history()[-1]
+
+
+def test_samples_to_go_is_about_right(sqlite_url):
+    # Not a promise, but an estimate that is off by a factor of five would be a mistake.
+    study = drive(make(sqlite_url, delta=1e-9), 300)
+    guess = study.status()["to_go"] + 300
+    drive(study, 10_000, seed=5)
+    assert guess / 5 < study.answer["rewards"] < guess * 5
+
+
+def test_samples_to_go_of_the_default_rule(sqlite_url, monkeypatch):
+    """The expected number at the means seen, less the share that there is evidence for."""
+    study = drive(make(sqlite_url, sampler="top-two", threshold="tilt", delta=1e-9), 200)
+    status = study.status()
+    means = [arm["mean"] for arm in status["arms"]]
+    expected = sx.expected_samples(sx.lower_bound(study.problem, means, 1e-9))
+    assert status["to_go"] == math.ceil((1 - status["progress"]) * expected)
+    low, high = status["to_go_range"]
+    assert 0 <= low < status["to_go"] < high
+    with monkeypatch.context() as patch:  # the same means are not planned for twice
+        patch.setattr("simplexplore.study.status.lower_bound", None)
+        assert study.status() | {"now": 0} == status | {"now": 0}
+    guess = status["to_go"] + 200
+    drive(study, 10_000, seed=5)
+    assert guess / 3 < study.answer["rewards"] < guess * 3
+    assert (study.status()["to_go"], study.status()["to_go_range"]) == (0, [0, 0])
+
+
+@pytest.mark.parametrize("statistic", [0.3, 1.0, 5.0, 8.9])
+def test_range_of_what_is_left(statistic):
+    """At its ends the statistic, with one chance in ten more or less luck, meets the threshold."""
+    threshold = 9.0
+    x, level = math.sqrt(2 * statistic), math.sqrt(2 * threshold)
+    left = threshold / statistic - 1
+    low, high = (left * share for share in range_of_rest(statistic, threshold))
+    assert x * math.sqrt(1 + low) + TENTH * math.sqrt(low) == pytest.approx(level)
+    if high < math.inf:
+        assert x * math.sqrt(1 + high) - TENTH * math.sqrt(high) == pytest.approx(level)
+    else:
+        assert x <= TENTH  # what was seen may be luck alone: there is no end
+    assert range_of_rest(0.0, threshold) == (0.0, math.inf)
+
+
+def test_list(url, clock):
+    store = Store(url)
+    assert Study.list(store) == []
+    store.clock = clock
+    for name in ("first", "second"):
+        Study.create(store, name, problem(), "ctns", delta=0.01)
+        clock.now += 1
+    study = Study.open(store, "first")
+    study.ask(3)
+    listed = Study.list(url)
+    assert [row["name"] for row in listed] == ["first", "second"]
+    assert (listed[0]["asked"], listed[0]["pending"], listed[0]["rewards"]) == (3, 3, 0)
+    assert json.loads(json.dumps(listed)) == listed
+
+
+def test_list_says_how_far_a_study_is(url):
+    study = make(url, delta=0.1)
+    assert Study.list(url)[0]["progress"] is None
+    drive(study, 30)
+    point = study.history()[-1]
+    assert Study.list(url)[0]["progress"] == point["statistic"] / point["threshold"] < 1
+    drive(study, 10_000)
+    assert Study.list(url)[0]["progress"] == 1.0
