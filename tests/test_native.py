@@ -1,5 +1,6 @@
 """Kernels as machine code: the same bits, filed safely, compiled once."""
 
+import importlib
 import itertools
 import os
 import subprocess
@@ -8,6 +9,7 @@ import textwrap
 import time
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.plan import prepare
 from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import THRESHOLDS
-from simplexplore.kernels import blocks, cache, native, pipeline, records
+from simplexplore.kernels import blocks, cache, native, pipeline, records, thresholds
 from simplexplore.kernels.slots import FORMS, Slots
 from simplexplore.problem.problem import SCENARIOS
 from simplexplore.samplers import SAMPLERS, find_sampler
@@ -120,6 +122,12 @@ def test_numba_is_what_the_pipeline_expects():
     # If this fails after an update of numba: pipeline.py must follow it. Until then plain.py
     # serves, slower to compile and without a disk cache.
     assert native._compiler() is pipeline.compiled
+
+
+def test_plain_numba_is_used_only_where_it_is_asked_for():
+    # Doctests import every file; what is compiled after that is compiled as ever.
+    importlib.import_module("simplexplore.kernels.plain")
+    assert isinstance(numba.typeof(thresholds.gk16).dispatcher, pipeline._Dispatcher)
 
 
 @pytest.mark.parametrize("entry", ["level", pytest.param("step", marks=nightly)])
