@@ -54,8 +54,8 @@ package: $(READY)
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 	for archive in dist/*.whl dist/*.tar.gz; do \
-		rm -rf dist/empty && $(PYTHON) -m venv dist/empty \
-		&& dist/empty/bin/python -m pip install --quiet --disable-pip-version-check "$$archive" \
+		rm -rf dist/empty && $(PYTHON) -m venv --without-pip dist/empty \
+		&& $(BIN)/python -m pip --python dist/empty/bin/python install $(QUICKLY) "$$archive" \
 		&& dist/empty/bin/simplexplore --version \
 		&& dist/empty/bin/simplexplore bound examples/meal.toml > /dev/null || exit 1; \
 	done
@@ -69,9 +69,12 @@ clean:
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* coverage.json
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Most files are never imported; the bytecode of those that are is kept when they are.
+QUICKLY := --quiet --disable-pip-version-check --no-compile
+
 $(READY): pyproject.toml requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "simplexplore needs Python >= 3.11; set PYTHON=... to choose one")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install $(QUICKLY) -r requirements-dev.txt
+	$(BIN)/python -m pip install $(QUICKLY) --no-deps --no-build-isolation --editable .
 	touch $@

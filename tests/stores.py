@@ -13,7 +13,7 @@ SET = "UPDATE events SET {} WHERE study = 1 AND seq = {}"
 def fill(url, name="mix", pairs=6):
     """A study whose 15 events are of all kinds but one."""
     problem = sx.Problem(list("abcde"), scenario="anytime", delta=1e-290)
-    study = Study.create(url, name, problem, "ctns", expire_after=60)
+    study = Study.create(url, name, problem, "ctns", threshold="gk16", expire_after=60)
     pulls = study.ask(pairs, key="first")
     study.tell_many([(pull, 0.5) for pull in pulls[:-1]])
     study.tell(arm="a", reward=1.5, key="k")

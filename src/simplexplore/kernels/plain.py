@@ -20,7 +20,6 @@ def _part(function: Callable[..., Any]) -> Any:
     return numba.njit(error_model="numpy", **(options(function) or {}))(function)
 
 
-@typeof_impl.register(python.FunctionType)
 def _type_of_function(function: Callable[..., Any], _: Any) -> types.Type | None:
     """Kernels are ordinary functions; compiled code may call them."""
     return None if options(function) is None else types.Dispatcher(_part(function))
@@ -31,6 +30,8 @@ _MADE: list[Any] = []  # numba frees the code of what nobody holds
 
 def compiled(function: Callable[..., Any], form: str, kind: str) -> int:
     """The address of a unit's machine code."""
+    # Not when this file is imported: pipeline.py has a way of its own.
+    typeof_impl.register(python.FunctionType, _type_of_function)
     arguments, result = signature_of(form, kind)
     made = numba.cfunc(result(*arguments), nopython=True, error_model="numpy", nogil=True)
     _MADE.append(made(function))
