@@ -2,11 +2,13 @@
 
 import csv
 
+import numpy as np
 import pytest
 
 import simplexplore as sx
 from simplexplore.study.import_export import _FORMULA, read_rewards
 from simplexplore.study.pulls import Reward
+from simplexplore.study.store import Store
 
 ODD = [
     "=cmd|' /C calc'!A0",
@@ -55,3 +57,50 @@ def test_cells_are_no_formulas(tmp_path):
 @pytest.mark.parametrize("text", [*ODD, "\t=1", "\r=1", ""])
 def test_what_a_formula_is(text):
     assert (_FORMULA.match(text) is not None) == (text.lstrip("'")[:1] in tuple("=+-@\t\r＝"))
+
+
+STAR = {"arms": ["a", "b", "c"], "constraints": {"cap": "a + b <= 0.5"}, "delta": 0.49}
+ROW = {"limit": "<= 0.6", "sigma": 0.5, "tolerance": 0.1}
+PROBLEMS = {
+    "anytime": sx.Problem(**STAR, scenario="anytime"),
+    "bernoulli": sx.Problem(**STAR, rewards=sx.Bernoulli()),
+    "unknown sigma": sx.Problem(**STAR, rewards=sx.Gaussian("unknown")),
+    "measured": sx.Problem(**STAR, epsilon=0.3, measured={"dose": ROW}),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_file_is_told_row_by_row(tmp_path, name):
+    """One transaction leaves the journal, checksums included, and the state of many."""
+    problem, rng = PROBLEMS[name], np.random.default_rng(5)
+    at_once, one_by_one = (
+        sx.Study.create(Store(tmp_path / file, clock=lambda: 1.5), "mix", problem)
+        for file in ("a.db", "b.db")
+    )
+    pulls = [study.ask(8) for study in (at_once, one_by_one)]
+    lines, means = ["pull,arm,reward,key" + ",dose" * bool(problem.measured)], (3.0, -1.0, 0.5)
+    for i in range(60):
+        asked = i < 24 and i % 3 == 0
+        arm = problem.arms.index(pulls[0][i // 3].arm) if asked else i % 3
+        reward = float(rng.random() < means[arm] if name == "bernoulli" else rng.normal(means[arm]))
+        dose = float(rng.normal((0.9, 0.1, 0.2)[arm])) if problem.measured else None
+        key = f"k{i}" if i % 5 == 0 else None
+        measured = None if dose is None else {"dose": dose}
+        cells = [pulls[0][i // 3].id if asked else "", "" if asked else problem.arms[arm]]
+        more = [] if dose is None else [repr(dose)]
+        lines.append(",".join([*cells, repr(reward), key or "", *more]))
+        given = {"measured": measured, "key": key}
+        if asked:
+            one_by_one.tell(pulls[1][i // 3], reward, **given)
+        else:
+            one_by_one.tell(None, reward, arm=problem.arms[arm], **given)
+    (tmp_path / "week.csv").write_text("\n".join(lines))
+    told = at_once.import_csv(tmp_path / "week.csv")
+    assert [one.outcome for one in told].count("told") == 8
+    journals = []
+    for study in (at_once, one_by_one):
+        with study.store.reading() as connection:
+            journals.append(study.store.read(connection, 1, 0))
+    assert journals[0] == journals[1]
+    assert "stopped" in [event.kind for event in journals[0]][:-1]  # and rewards after it
+    assert at_once.verify()

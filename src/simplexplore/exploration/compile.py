@@ -295,6 +295,8 @@ class Stopwatch:
     # time of whoever knew beforehand.
     LONG = 0.2
     ENOUGH = 4.0
+    # Events that take about as long uncompiled.
+    MANY = 20_000
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -311,6 +313,11 @@ class Stopwatch:
     def skip(self) -> None:
         """Do not wait: machine code is there, or worth its time."""
         self.seconds = math.inf
+
+    def foresee(self, events: int) -> None:
+        """Do not wait either if so many events are to come that machine code will pay."""
+        if events >= self.MANY:
+            self.skip()
 
     @property
     def is_long(self) -> bool:

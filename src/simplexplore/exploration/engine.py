@@ -225,6 +225,10 @@ class Engine(Evidence):
             self._room, self._room_block = room, None
         return room
 
+    def foresee(self, events: int) -> None:
+        """Get machine code ready if so many events are to come."""
+        self._stopwatch.foresee(events)
+
     def tighten(self, delta: float) -> None:
         """Go on with another delta: thresholds change, evidence and allocation do not."""
         self.plan = replace(self.plan, delta=delta)

@@ -98,28 +98,28 @@ class MeasuredEngine(MeasuredEvidence):
 
     def advance(self) -> int | None:
         """Look at the answer, then the next arm, or None when the evidence is enough."""
-        status = self._advanced(choosing=True)
+        status = self._advanced()
         return None if status == STOPPED else int(self._run.integers[ARM])
 
-    def _advanced(self, *, choosing: bool) -> int:
+    def _advanced(self, *, judging: bool = True, choosing: bool = True) -> int:
         """Call the kernel as it is, or its machine code once that pays."""
         if self._stopwatch.is_long and not is_switched_off():
             unit = self._program.unit("advance")
             if unit.is_ready:
                 if self._blocks is None:
                     self._blocks = self._as_blocks(self._setting, self._run, self._work)
-                return int(unit.entry(*(block.address for block in self._blocks), choosing))
+                blocks = (block.address for block in self._blocks)
+                return int(unit.entry(*blocks, judging, choosing))
             if self._stopwatch.is_up:
                 self._program.compile_behind()
         with self._stopwatch.running(), np.errstate(all="ignore"):
-            return episode.advance(self._setting, self._run, self._work, choosing)
+            return episode.advance(self._setting, self._run, self._work, judging, choosing)
 
     def _as_blocks(self, *records: tuple[Any, ...]) -> list[Block]:
         return [Block(record, self._program.address) for record in records]
 
     def _chosen(self) -> int:
-        with np.errstate(all="ignore"):
-            episode.choose(self._setting, self._run, self._work)
+        self._advanced(judging=False)
         return int(self._run.integers[ARM])
 
     # ------------------------------------------------------------------ live studies
@@ -174,6 +174,8 @@ class MeasuredEngine(MeasuredEvidence):
     def _chosen_in_flight(self) -> int:
         """Choose at the counts with pulls in flight; the observed counts come back unchanged."""
         away = int(self.pending.sum())
+        if not away:
+            return self._chosen()
         observed = self._run.n.copy()
         self._run.n[:] += self.pending
         self._run.integers[PULLS] += away
@@ -187,6 +189,10 @@ class MeasuredEngine(MeasuredEvidence):
         mass = self._run.target.sum()
         if mass + change > 0:
             self._run.target[:] *= (mass + change) / mass if mass > 0 else 0.0
+
+    def foresee(self, events: int) -> None:
+        """Get machine code ready if so many events are to come."""
+        self._stopwatch.foresee(events)
 
     def tighten(self, delta: float) -> None:
         """Go on with another delta: levels change, evidence and allocation do not."""

@@ -199,11 +199,15 @@ def choose(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork) -> No
 
 
 @kernel
-def advance(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, choosing: bool) -> int:
-    """After a reward: look at the answer, then choose the next arm if asked to."""
-    if setting.is_guarded:
-        learn_upper(setting, run, work)
-    status = judge(setting, run, work)
+def advance(
+    setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, judging: bool, choosing: bool
+) -> int:
+    """After a reward: look at the answer, then choose the next arm; one or both of these."""
+    status = GO_ON
+    if judging:
+        if setting.is_guarded:
+            learn_upper(setting, run, work)
+        status = judge(setting, run, work)
     if choosing and status == GO_ON:
         choose(setting, run, work)
     return status
@@ -266,7 +270,7 @@ def simulate_measured(
             play(setting, run, job)
             if exceeds(setting, run, job):
                 job.exceeded[number] = 1
-            if setting.advance(setting, run, work, True) == STOPPED:
+            if setting.advance(setting, run, work, True, True) == STOPPED:
                 break
         pulls = run.integers[PULLS]
         job.pulls[number] = -pulls if run.integers[CAPPED] else pulls

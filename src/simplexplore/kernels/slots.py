@@ -38,7 +38,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "Surplus": (*_STATE, "float", "float"),
     "Gain": (*_STATE, "int", "float", "float"),
     "SimulateMeasured": (*_MEASURED, "MeasuredJob", "int"),
-    "AdvanceMeasured": (*_MEASURED, "bool", "int"),
+    "AdvanceMeasured": (*_MEASURED, "bool", "bool", "int"),
 }
 
 # Kinds of rewards, and what is known of the setting's fields; branches on these are not compiled.

@@ -34,9 +34,13 @@ Array = npt.NDArray[np.float64]
 _MARGIN = 1e-9
 
 
+# Not as a union, which takes longer to ask.
+_NUMBERS = (int, float, np.floating, np.integer)
+
+
 def finite(value: object, what: str) -> float:
     """A number that is one; else `ProblemError`."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
+    if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         raise ProblemError(f"{what} must be a number; got {value!r}.")
     try:
         number = float(value)
@@ -144,8 +148,7 @@ class Family(ABC):
 
     def check_reward(self, reward: float) -> None:
         """Raise `RewardError` for a reward that the family cannot produce."""
-        number = isinstance(reward, int | float | np.integer | np.floating)
-        number = number and not isinstance(reward, bool)
+        number = not isinstance(reward, bool) and isinstance(reward, _NUMBERS)
         # Asked first: `float` does not know 10**400.
         limit = self.largest_reward()
         if number and limit < abs(reward) < math.inf:

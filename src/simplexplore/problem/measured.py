@@ -13,6 +13,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -194,7 +195,7 @@ class Measured:
             return self.low, self.high
         return self.domain or (-math.inf, math.inf)
 
-    @property
+    @cached_property
     def noise(self) -> Gaussian | Bounded:
         """The family of measurements."""
         if self.sigma is None:

@@ -385,6 +385,8 @@ class Problem(Tabular):
         RewardError
             If one is missing, of no row, or cannot be.
         """
+        if given is None and not self.measured:
+            return ()
         names = tuple(row.name for row in self.measured)
         if given is not None and not isinstance(given, Mapping):
             raise RewardError(

@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from typing import Any
 
-from .events import Event, to_json
+from .events import to_json
 
 _NUMBERS = struct.Struct("<qqqqdd")
 
 
-def link(previous: int, event: Event) -> int:
+def link(previous: int, event: tuple[Any, ...]) -> int:
     """The checksum of a journal up to an event, from that up to the one before.
+
+    `event` has the fields of `Event`, of which its own checksum does not count.
 
     An event that was changed, left out, doubled or moved breaks the chain at that place. Before
     the first event stands the study's number, so that journals cannot be mixed up either.

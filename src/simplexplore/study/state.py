@@ -133,6 +133,7 @@ class State:
 
     def _batches(self, events: Sequence[Event]) -> Iterator[list[Event]]:
         """Cut where thresholds change, and where a decision was taken: it keeps what was known."""
+        self.engine.foresee(len(events))
         batch: list[Event] = []
         for event in events:
             is_cut = event.kind in ("extended", "stopped")
@@ -158,7 +159,7 @@ class State:
 
         def record(event: Event) -> None:
             content = (*event[:6], at, self.seq + 1)
-            recorded.append(Event(*content, link(self.checksum, Event(*content))))
+            recorded.append(Event(*content, link(self.checksum, (*content, 0))))
             self._apply(recorded[-1])
 
         for batch in self._batches(proposed):
@@ -247,28 +248,29 @@ class State:
 
     def _apply(self, event: Event) -> None:
         """Bring up to date what the engine does not know: totals, pending pulls, answer."""
-        self.seq, self.checksum = event.seq, event.checksum
-        if event.seq in self.corrections.voided:
+        kind, seq = event.kind, event.seq
+        self.seq, self.checksum = seq, event.checksum
+        if seq in self.corrections.voided:
             return
-        self.totals[event.kind] += 1
-        if event.kind == "asked":
+        self.totals[kind] += 1
+        if kind == "asked":
             assert event.pull is not None
             assert event.arm is not None
             self.pending.add(event.pull, PendingPull(event.arm, event.at))
-        elif event.kind in ("told", "expired"):
+        elif kind in ("told", "expired"):
             assert event.pull is not None
             del self.pending[event.pull]
-        elif event.kind == "stopped":
-            if event.seq > self.corrections.until:
-                self._settle(event.seq - 1, event.at, cast(Answer, dict(_data(event))))
-        elif event.kind == "extended":
+        elif kind == "stopped":
+            if seq > self.corrections.until:
+                self._settle(seq - 1, event.at, cast(Answer, dict(_data(event))))
+        elif kind == "extended":
             self.decision = None
-        elif event.kind in ("paused", "archived", "resumed"):
-            self.is_paused = event.kind == "paused" or (self.is_paused and event.kind == "archived")
-            self.is_archived = event.kind == "archived"
-        elif event.kind == "tagged":
+        elif kind in ("paused", "archived", "resumed"):
+            self.is_paused = kind == "paused" or (self.is_paused and kind == "archived")
+            self.is_archived = kind == "archived"
+        elif kind == "tagged":
             self.tags = list(_data(event)["tags"])
-        if event.seq == self.corrections.after:
+        if seq == self.corrections.after:
             found = self.corrections.decision
             assert found is not None
             self._settle(event.seq, found["at"], cast(Answer, dict(found["answer"])))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from simplexplore.errors import (
     ConflictError,
@@ -99,22 +98,28 @@ class Telling:
         faults: list[SimplexploreError] | None = None,
     ) -> None:
         self._problem, self._ids = replica.plan.problem, replica.ids
+        self._names = [row.name for row in self._problem.measured]
         self._faults = faults
-        self._wrong: set[Place] = set()
-        self._items = list(zip(rewards, places, strict=True))
+        self._wrong: set[int] = set()
+        self._rewards, self._places = rewards, places
         self._arms = {arm: a for a, arm in enumerate(self._problem.arms)}
         self._numbers: dict[str, int] = {}
-        for item, place in self._items:
-            with self._placed(place):
-                self._check(item)
+        self._measurements: list[dict[str, float] | None] = []
+        for i, item in enumerate(rewards):
+            measured = None
+            try:
+                measured = self._checked(item)
                 if item.pull is not None:
                     self._numbers[item.pull] = self._ids.number(item.pull)
+            except SimplexploreError as error:
+                self._refuse(i, error)
+            self._measurements.append(measured)
         self.keys = [item.key for item in rewards if item.key is not None]
         # Without a pull or key, telling twice would count twice.
         self.is_idempotent = all(item.pull or item.key for item in rewards)
 
-    def _check(self, item: Reward) -> None:
-        """Refuse what can be refused without looking at the journal."""
+    def _checked(self, item: Reward) -> dict[str, float] | None:
+        """Measurements, if any; refuse what can be refused without looking at the journal."""
         if (item.pull is None) == (item.arm is None):
             raise PullError(
                 "name the pull, or the arm if the pull was made elsewhere: one of them."
@@ -127,7 +132,9 @@ class Telling:
             )
         check_key(item.key)
         self._problem.rewards.check_reward(item.reward)
-        self._problem.check_measurements(item.measured)
+        values = self._problem.check_measurements(item.measured)
+        # SQLite knows no negative zero.
+        return {name: value + 0.0 for name, value in zip(self._names, values, strict=True)} or None
 
     def not_pending(self, state: State) -> list[int]:
         """Numbers of pulls that are not pending: of those, the journal has to be searched."""
@@ -153,22 +160,19 @@ class Telling:
         known = {event.key: event for event in under_keys if event.seq not in voided}
         proposed: list[Event] = []
         told: list[_Outcome | None] = []
-        for item, place in self._items:
-            if place in self._wrong:
+        for i, item in enumerate(self._rewards):
+            if i in self._wrong:
                 told.append(None)
                 continue
-            with self._placed(place):
-                event = (
-                    self._of_a_pull(item, state, asked)
-                    if item.arm is None
-                    else self._made_elsewhere(item, state)
-                )
+            try:
+                event = self._event(i, item, state, asked)
                 earlier = known.get(event.key) if event.key is not None else None
                 if earlier is None and event.pull is not None:
                     earlier = answered.get(event.pull)
                 if earlier is not None and _content(earlier) != _content(event):
                     raise _conflict(item, earlier)
-            if place in self._wrong:
+            except SimplexploreError as error:
+                self._refuse(i, error)
                 told.append(None)
                 continue
             if earlier is None:
@@ -186,16 +190,26 @@ class Telling:
             told.append((item.pull, arm, float(item.reward), outcome))
         return proposed, told
 
-    def _made_elsewhere(self, item: Reward, state: State) -> Event:
-        assert item.arm is not None
-        number = self._arms[item.arm]
-        if not state.engine.may_play(number):
-            raise SettingError(
-                f"no feasible policy uses arm {item.arm!r}, so its rewards say nothing; drop them."
-            )
-        return self._event(Event("elsewhere", arm=number, key=item.key), item)
+    def _event(self, i: int, item: Reward, state: State, asked: dict[int | None, Event]) -> Event:
+        """What is to be recorded of a reward."""
+        if item.arm is None:
+            kind, number, arm = self._of_a_pull(item, state, asked)
+        else:
+            kind, number, arm = "elsewhere", None, self._arms[item.arm]
+            if not state.engine.may_play(arm):
+                raise SettingError(
+                    f"no feasible policy uses arm {item.arm!r}, so its rewards say nothing; drop "
+                    "them."
+                )
+        values = self._measurements[i]
+        data = None if values is None else {"measured": values}
+        # SQLite knows no negative zero.
+        return Event(kind, number, arm, float(item.reward) + 0.0, item.key, data)
 
-    def _of_a_pull(self, item: Reward, state: State, asked: dict[int | None, Event]) -> Event:
+    def _of_a_pull(
+        self, item: Reward, state: State, asked: dict[int | None, Event]
+    ) -> tuple[str, int, int]:
+        """Whether it comes in time, the pull's number, and its arm."""
         assert item.pull is not None
         number = self._numbers[item.pull]
         pending = state.pending.get(number)
@@ -209,37 +223,21 @@ class Telling:
                 f"study {self._ids.study!r} never gave out a pull {item.pull!r}. If its store was "
                 "put back from an older copy, tell the reward with the arm instead of the pull."
             )
-        kind = "late" if pending is None else "told"
-        return self._event(Event(kind, pull=number, arm=found.arm, key=item.key), item)
+        return "late" if pending is None else "told", number, found.arm
 
-    def _event(self, event: Event, item: Reward) -> Event:
-        """An event with what came of the pull."""
-        # SQLite knows no negative zero.
-        event = event._replace(reward=float(item.reward) + 0.0)
-        if not self._problem.measured:
-            return event
-        values = self._problem.check_measurements(item.measured)
-        named = {
-            row.name: value + 0.0 for row, value in zip(self._problem.measured, values, strict=True)
-        }
-        return event._replace(data={"measured": named})
-
-    @contextmanager
-    def _placed(self, place: Place) -> Iterator[None]:
+    def _refuse(self, i: int, error: SimplexploreError) -> None:
         """Say which of the rewards is wrong; of a single one without a file, only as data."""
-        try:
-            yield
-        except SimplexploreError as error:
-            if self._faults is not None:
-                error.place = place
-                self._faults.append(error)
-                self._wrong.add(place)
-                return
-            if len(self._items) == 1 and place.file is None:
-                error.place = place
-                raise
-            text = f"{place_in_words(place)}: {error} Nothing was recorded."
-            raise type(error)(text, place=place) from None
+        place = self._places[i]
+        if self._faults is not None:
+            error.place = place
+            self._faults.append(error)
+            self._wrong.add(i)
+            return
+        if len(self._rewards) == 1 and place.file is None:
+            error.place = place
+            raise error
+        text = f"{place_in_words(place)}: {error} Nothing was recorded."
+        raise type(error)(text, place=place) from None
 
 
 def _content(event: Event) -> tuple[object, ...]:
