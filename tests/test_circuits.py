@@ -108,3 +108,18 @@ def test_large_numbers_are_exact():
             tight = [r for r in chosen if sum(x * y for x, y in zip(r, v, strict=True)) == 0]
             assert sum(v) == 0
             assert len(tight) >= j - 2
+
+
+def test_many_rows_are_taken_in_portions(monkeypatch):
+    """Thirty rows over few arms: the same directions however many systems are solved at once."""
+    rng = np.random.default_rng(5)
+    rows = np.array(rng.integers(-9, 10, (30, 5)).tolist(), dtype=object)
+    equal = np.zeros(30, dtype=bool)
+    whole = directions(rows, equal, 5)
+    assert len(whole) > 3_000
+    v, arms = whole[:, 1].astype(np.int64), whole[:, 0].astype(np.int64)
+    tight = (rows.astype(np.int64)[:, arms[0]] @ v.T == 0).sum(axis=0)
+    assert (tight >= 3).all()
+    assert (v.sum(axis=1) == 0).all()
+    monkeypatch.setattr(circuits, "AT_ONCE", 100)
+    assert np.array_equal(directions(rows, equal, 5), whole)

@@ -1,6 +1,7 @@
 """`simulate`, as a user meets it."""
 
 import json
+import math
 import os
 import shutil
 
@@ -357,6 +358,19 @@ def test_a_tie_names_the_policies(problem_file):
     assert "0.8 a + 0.2 c" in error
     assert "0.8 b + 0.2 c" in error
     assert "--max-steps" in error
+
+
+def test_a_bound_beyond_the_cap(problem_file):
+    path = problem_file('arms = ["a", "b"]\nmeans = [1e-3, 0]\ndelta = 0.1')
+    kl = 0.8 * math.log(9)  # of delta and 1 - delta; T = 8 / gap^2
+    error = refuse(path, *QUICK)
+    assert f"at least {8e6 * kl:,.0f} samples on average, and a run ends at 10,000,000" in error
+    assert "--max-steps" in error
+    for end in (("--max-steps", 50), ("--budget", 50)):
+        (entry,) = report(path, *QUICK, *end)["results"]
+        assert entry["stopping_time"]["max"] == 50
+    path = problem_file('arms = ["a", "b"]\nmeans = [1e-3, 0]\ndelta = 0.1\n[costs]\na = 4.0')
+    assert "takes some " in refuse(path, *QUICK)
 
 
 def test_one_feasible_policy(problem_file):

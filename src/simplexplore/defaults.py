@@ -2,3 +2,6 @@
 
 SAMPLER = "top-two"
 THRESHOLD = "tilt"
+
+# A simulated run that has not stopped by then is stuck for all practical purposes.
+MAX_STEPS = 10_000_000

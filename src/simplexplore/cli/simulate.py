@@ -81,7 +81,7 @@ MaxSteps = Annotated[
     int | None,
     typer.Option(
         metavar="T",
-        show_default="10,000,000",
+        show_default=f"{defaults.MAX_STEPS:,}",
         help="Cap runs that have not stopped by then; they are counted.",
     ),
 ]
@@ -276,7 +276,7 @@ def simulate_all(
             delta=delta,
             scenario=scenario,
             tracking=tracking,
-            may_tie=max_steps is not None,
+            is_capped=max_steps is not None,
             known=plans[0].bound if plans else None,
         )
         plans.append(plan)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore import defaults
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import InfeasibleError, SettingError
@@ -111,12 +113,13 @@ def prepare_simulation(
     stop_when: StopWhen | Mapping[str, float] | None = None,
     scenario: str | None = None,
     tracking: str | None = None,
-    may_tie: bool = False,
+    is_capped: bool = False,
     known: Bound | None = None,
 ) -> Plan:
     """A plan for an instance whose means are known, with its bound.
 
-    A tied optimum is refused unless `may_tie`. `known` is the bound of the same problem and
+    A tied optimum, or one that takes longer than runs may, is refused unless `is_capped`: the
+    user has said when to end. `known` is the bound of the same problem and
     means in another scenario, where there is one: it holds for both.
     """
     chosen, rule = find_sampler(sampler), find_threshold(threshold)
@@ -138,8 +141,11 @@ def prepare_simulation(
             means=tuple(given.tolist()),
         )
     bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
-    if bound.ties and not (problem.epsilon or problem.stop_when or may_tie):
-        raise SettingError(_tied(bound))
+    if not (problem.stop_when or is_capped):
+        if bound.ties and not problem.epsilon:
+            raise SettingError(_tied(bound))
+        if defaults.MAX_STEPS < bound.samples < math.inf and rule.file is None:
+            raise SettingError(_endless(bound))
     return Plan(
         problem=problem,
         sampler=chosen,
@@ -210,6 +216,16 @@ def _check_measured(problem: Problem, sampler: Sampler, threshold: Threshold) ->
             "measured limits need epsilon > 0: where one binds, no number of samples tells the "
             "best policy from others that earn a little less."
         )
+
+
+def _endless(bound: Bound) -> str:
+    least = "some" if bound.problem.has_costs else "at least"  # dearer ones may be fewer
+    return (
+        f"finding the answer takes {least} {bound.samples:,.0f} samples on average, and a run ends "
+        f"at {defaults.MAX_STEPS:,}. Give epsilon > 0 (--epsilon), with which a policy that is "
+        "nearly as good will do, a budget (--budget), or max_steps (--max-steps) to simulate all "
+        "the same."
+    )
 
 
 def _tied(bound: Bound) -> str:

@@ -26,6 +26,9 @@ Whole = npt.NDArray[Any]  # whole numbers: floats while those are exact, else Py
 MOST_SUBSETS = 300_000
 MOST_ARMS = 6
 
+# Systems that are solved together.
+AT_ONCE = 20_000
+
 
 def count_directions(form: StandardForm) -> int:
     """No less than the number of events in a union over edges.
@@ -80,16 +83,16 @@ def directions(rows: Whole, is_equality: npt.NDArray[np.bool_], size: int) -> Wh
     largest = math.factorial(size) * math.prod([int(np.abs(rows).max(initial=1))] * (size - 1))
     kind: type = float if largest < 2**53 else object
     found = []
-    ones: Whole = np.ones((len(arms), 1, size), dtype=kind)
-    for chosen in itertools.combinations(range(len(rows)), size - 2):
-        tight: Whole = rows[list(chosen)].astype(kind)[:, arms].transpose(1, 0, 2)
-        system = np.concatenate([ones, tight], axis=1)  # (N, size - 1, size)
-        minors = [(-1) ** k * _determinant(np.delete(system, k, axis=2)) for k in range(size)]
-        v = np.stack(minors, axis=1)
+    subsets = itertools.combinations(range(len(rows)), size - 2)
+    while chosen := list(itertools.islice(subsets, max(1, AT_ONCE // max(1, len(arms))))):
+        tight: Whole = rows.astype(kind)[np.array(chosen, dtype=int)][:, :, arms]
+        t = np.tile(arms, (len(chosen), 1))
+        tight = tight.transpose(0, 2, 1, 3).reshape(len(t), size - 2, size)
+        v = _minors(np.concatenate([np.ones((len(t), 1, size), dtype=kind), tight], axis=1))
         whole = (v != 0).all(axis=1)
         for row in rows[is_equality].astype(kind):
-            whole &= (row[arms] * v).sum(axis=1) == 0
-        v, t = v[whole], arms[whole]
+            whole &= (row[t] * v).sum(axis=1) == 0
+        v, t = v[whole], t[whole]
         if len(v):
             v = v.astype(object) if kind is object else v.astype(np.int64)
             v //= np.gcd.reduce(v, axis=1)[:, None]
@@ -104,16 +107,22 @@ def directions(rows: Whole, is_equality: npt.NDArray[np.bool_], size: int) -> Wh
     return np.array(list(different), dtype=object).reshape(-1, 2, size)
 
 
-def _determinant(matrix: Whole) -> Whole:
-    """Determinants of (N, k, k) whole numbers, without a division."""
-    k = matrix.shape[1]
-    if k == 1:
-        return matrix[:, 0, 0]
-    total = np.zeros_like(matrix[:, 0, 0])
-    for c in range(k):
-        minor = np.delete(matrix[:, 1:], c, axis=2)
-        total = total + (-1) ** c * matrix[:, 0, c] * _determinant(minor)
-    return total
+def _minors(matrix: Whole) -> Whole:
+    """What (N, k, k + 1) whole numbers are orthogonal to, by minors: no division is needed."""
+    count, k, columns = matrix.shape
+    # Minors of the last rows by their columns, from those of one row fewer.
+    minors: dict[tuple[int, ...], Whole] = {(): np.ones_like(matrix, shape=count)}
+    for r in range(1, k + 1):
+        row = matrix[:, k - r]
+        minors = {
+            chosen: sum(
+                (-1) ** n * row[:, c] * minors[chosen[:n] + chosen[n + 1 :]]
+                for n, c in enumerate(chosen)
+            )
+            for chosen in itertools.combinations(range(columns), r)
+        }
+    every = tuple(range(columns))
+    return np.stack([(-1) ** c * minors[every[:c] + every[c + 1 :]] for c in every], axis=1)
 
 
 def _count(lines: Whole) -> int:

@@ -213,7 +213,7 @@ def compare(
                 threshold,
                 delta=delta,
                 scenario=scenario,
-                may_tie=max_steps is not None,
+                is_capped=max_steps is not None,
                 known=known,
             )
             known = cast(Bound, plan.bound)

@@ -30,9 +30,6 @@ from .results import Results
 
 Array = npt.NDArray[np.float64]
 
-# A run that has not stopped by then is stuck for all practical purposes.
-DEFAULT_MAX_STEPS = 10_000_000
-
 # Beta laws that vary less, by the length of their range, are points to floats.
 LEAST_NOISE = 1e-7
 
@@ -126,7 +123,7 @@ def simulate(
         stop_when=stop_when,
         scenario=scenario,
         tracking=tracking,
-        may_tie=max_steps is not None,
+        is_capped=max_steps is not None,
     )
     return run_plan(
         plan,
@@ -165,7 +162,7 @@ def run_plan(
     problem = plan.problem
     means = cast(Bound, plan.bound).means if plan.means is None else np.array(plan.means)
     spread = _noise(problem, means, noise)
-    cap = max_steps or DEFAULT_MAX_STEPS
+    cap = max_steps or defaults.MAX_STEPS
     # Runs do not depend on the bound, which is large.
     known = replace(plan, bound=None)
     work = Work(known, means, drawn_noise(problem, spread), int(seed), cap)
