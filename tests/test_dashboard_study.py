@@ -228,6 +228,8 @@ def test_studies_that_stop_otherwise(page, served, store, goal, before, after):
     expect(page.get_by_text("Progress")).to_be_visible()
     words = page.locator("main").inner_text()
     assert not re.search("rule of thumb|a heuristic|ruled out together|was needed", words)
+    # With a budget no error is allowed for, and a smaller one would change nothing.
+    assert ("llowed error" in words) == ("budget" not in goal)
     out = io.StringIO()
     print_status(study.status(), Console(file=out, width=200))
     assert not re.search("rule of thumb|a heuristic|was needed", out.getvalue())
