@@ -228,7 +228,26 @@ def test_studies_that_stop_otherwise(page, served, store, goal, before, after):
     expect(page.get_by_text("Progress")).to_be_visible()
     words = page.locator("main").inner_text()
     assert not re.search("rule of thumb|a heuristic|ruled out together|was needed", words)
+    # With a budget no error is allowed for, and a smaller one would change nothing.
+    assert ("llowed error" in words) == ("budget" not in goal)
     out = io.StringIO()
     print_status(study.status(), Console(file=out, width=200))
     assert not re.search("rule of thumb|a heuristic|was needed", out.getvalue())
     assert "budget" in goal or after in out.getvalue()
+
+
+def test_limits_on_samples_stand_apart(page, served, store):
+    """What pulls keep is not promised of the mix's limits; names may be the same."""
+    problem = sx.Problem(
+        ["a", "b"], constraints={"cap": "a <= 0.6"}, exploration={"cap": "a <= 0.3"}
+    )
+    drive(Study.create(store, "apart", problem, seed=1), 1)
+    page.goto(f"{served}/studies/apart")
+    tables = page.locator("table").filter(has=page.get_by_role("rowheader", name="cap", exact=True))
+    expect(tables.filter(has_text="at most 0.3")).to_contain_text(
+        "no prefix of them ever exceeds one"
+    )
+    on_mix = tables.filter(has_text="at most 0.6")
+    expect(on_mix).to_contain_text("How much of each limit the mix uses")
+    expect(on_mix).not_to_contain_text("prefix")
+    check_access(page)

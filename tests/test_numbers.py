@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simplexplore.report.numbers import number, percent, share, shorten
+from simplexplore.report.numbers import number, percent, rough_percent, share, shorten
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,12 @@ def test_percentages_are_rounded_to_the_nearest_and_only_all_is_all():
                 assert (text == "100%") == (k == n)
                 assert (text == "0%") == (k == 0)
     assert percent(29 / 30) == "96.7%"
+
+
+@pytest.mark.parametrize("value", [1e-9, 0.05, 9.96, 99.4, 99.49, 99.5, 99.96, 100.0, 123.4, 9e5])
+def test_percentages_have_no_exponent(value):
+    """From a thousandth on they read as people write them, and close to what they are."""
+    text = rough_percent(value)
+    assert text.endswith("%")
+    assert "e" not in text or value < 1e-3
+    assert float(text[:-1].replace(",", "")) == pytest.approx(value, rel=0.05)

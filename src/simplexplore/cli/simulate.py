@@ -48,7 +48,8 @@ Scenario = Annotated[
     typer.Option(
         metavar="NAME",
         show_default=False,
-        help="end-of-time, anytime or both, instead of the file's.",
+        help="end-of-time, anytime, both of these or, where the file has limits on exploration, "
+        "exploration; instead of the file's.",
     ),
 ]
 Threshold = Annotated[

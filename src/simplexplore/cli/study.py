@@ -71,7 +71,8 @@ def create(
         typer.Option(
             metavar="NAME",
             show_default=False,
-            help="end-of-time or anytime, instead of the file's.",
+            help="end-of-time, anytime or, where the file has limits on exploration, exploration; "
+            "instead of the file's.",
         ),
     ] = None,
     threshold: Annotated[

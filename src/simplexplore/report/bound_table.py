@@ -200,7 +200,7 @@ def _scenarios(bound: Bound, names: Mapping[str, str]) -> Table:
     known = [x.known_sigma_time for x in scenarios if x.known_sigma_time is not None]
     if known:
         table.add_row("if sigma were known", *blank, *map(number, known))
-    table.add_row("certified to within", *blank, *(f"{x.relative_gap:.0e}" for x in scenarios))
+    table.add_row("certified to within", *blank, *(_certified(x.relative_gap) for x in scenarios))
     table.add_section()
     for arm in prominent_arms(bound, MAX_ROWS):
         table.add_row(
@@ -242,3 +242,7 @@ def _spending(bound: Bound, names: Mapping[str, str]) -> Table:
             style="bold" if bound.policy[arm] > 0 else None,
         )
     return table
+
+
+def _certified(gap: float) -> str:
+    return f"{gap:.0e}" if gap else "0"

@@ -23,7 +23,7 @@ from simplexplore.problem.problem import EXPLORATION, SCENARIOS
 from simplexplore.problem.spelling import policy_in_words
 
 from .measured_text import measured_headline, measured_notes
-from .numbers import number
+from .numbers import number, rough_percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -414,9 +414,9 @@ def _of_sigma(bound: Bound) -> list[Note]:
     more = 100 * (time / known - 1)
     what = "cost" if bound.problem.has_costs else "samples"
     words = (
-        f"Not knowing sigma takes {more:.2g}% more {what} than knowing it, where delta is small; "
-        "at ordinary deltas more, since thresholds must allow for it. The guess of sigma is for "
-        "this plan only."
+        f"Not knowing sigma takes {rough_percent(more)} more {what} than knowing it, where delta "
+        "is small; at ordinary deltas more, since thresholds must allow for it. The guess of sigma "
+        "is for this plan only."
     )
     return [Note("unknown sigma", words)]
 

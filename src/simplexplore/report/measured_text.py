@@ -10,7 +10,7 @@ from simplexplore.errors import SettingError
 from simplexplore.exploration.measured_safety import promise, safety
 from simplexplore.problem.spelling import policy_in_words
 
-from .numbers import number
+from .numbers import number, rough_percent
 
 if TYPE_CHECKING:
     from simplexplore.bound.measured_result import Deciding, MeasuredBound
@@ -81,14 +81,16 @@ def measured_notes(bound: MeasuredBound) -> list[str]:
         more = 100 * (own.characteristic_time / own.least_time - 1)
         words.append(
             f"No answer takes less than {number(own.least_time)} instead of "
-            f"{number(own.characteristic_time)} as characteristic time: proven, {more:.2g}% apart."
+            f"{number(own.characteristic_time)} as characteristic time: proven, "
+            f"{rough_percent(more)} apart."
         )
     else:
         words.append("Whether another answer takes less could not be bounded.")
     if 0 < own.known_limits_time < math.inf:
         times = own.characteristic_time / own.known_limits_time
         words.append(
-            f"If the means of measurements were known it would take {100 / times:.2g}% of that."
+            f"If the means of measurements were known it would take {rough_percent(100 / times)} "
+            "of that."
         )
     if not bound.is_gaussian:
         words.append(

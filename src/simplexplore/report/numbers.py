@@ -85,6 +85,19 @@ def percent(share: float | None) -> str:
     return f"{round(100 * share, 1):g}%"
 
 
+def rough_percent(value: float) -> str:
+    """Write a percentage with two digits, or with those before the point where these are more.
+
+    Examples
+    --------
+    >>> rough_percent(0.005), rough_percent(12.3), rough_percent(100.0), rough_percent(1834.25)
+    ('0.005%', '12%', '100%', '1,834.2%')
+    """
+    if value < 99.5:
+        return f"{value:.2g}%"
+    return f"{value:,.1f}".removesuffix(".0") + "%"
+
+
 def percent_between(low: float, high: float) -> str:
     """Write an interval of shares, rounded outwards.
 

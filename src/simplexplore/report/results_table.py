@@ -10,7 +10,7 @@ from simplexplore.exploration.measured_safety import promise
 from simplexplore.problem.problem import EXPLORATION
 
 from .bound_text import limits_used, uses
-from .numbers import mean_and_error, number, percent, percent_between
+from .numbers import mean_and_error, number, percent, percent_between, rough_percent
 from .results_text import (
     circumstances,
     comparable,
@@ -153,11 +153,13 @@ def _errors(group: Sequence[Results], labels: Mapping[str, str]) -> Table:
             continue
         right, speed = summary["correct"], summary["microseconds_per_step"]
         rates = (right["fraction"], right["high"], right["low"])
-        wrong, low, high = (f"{100 * (1 - x):.2g}%" for x in rates)
+        wrong, low, high = (rough_percent(100 * (1 - x)) for x in rates)
         table.add_row(label, wrong, f"{low} and {high}", f"{speed:.2g}")
     if planned is not None and planned.error_probability is not None:
         table.add_section()
-        table.add_row("planned, means known", f"{100 * planned.error_probability:.2g}%", "", "")
+        table.add_row(
+            "planned, means known", rough_percent(100 * planned.error_probability), "", ""
+        )
     return table
 
 

@@ -40,7 +40,7 @@ export async function actions(name, path, status) {
       (text) => call(`${path}/tags`, { tags: text.split(",").map((one) => one.trim()).filter(Boolean) }),
       status.tags.join(", "), false));
   }
-  if (may("admin")) {
+  if (may("admin") && !status.stop_when?.budget) { // samples that are spent end it whatever the error
     parts.push(smallForm("A smaller allowed error", "To go on with more confidence; there is no way back.",
       "Extend the study", (text, key) => call(`${path}/extension`, { delta: Number(text) }, key)));
   }

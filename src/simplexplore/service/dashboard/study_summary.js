@@ -68,7 +68,8 @@ export function figures(status) {
     ["Pending pulls", number(status.pending)],
     ["Expired pulls", number(status.expired)],
     ...(status.voided ? [["Struck out", number(status.voided)]] : []),
-    ["Allowed error", number(status.delta)],
+    // With a budget none is promised.
+    ...(status.stop_when?.budget ? [] : [["Allowed error", number(status.delta)]]),
     ...(status.epsilon ? [["Allowed loss", number(status.epsilon)]] : []),
     ...(status.stop_when?.regret
       ? [["Stops when lost at most", number(status.stop_when.regret)]]

@@ -43,10 +43,19 @@ function limits(row) {
   return row.lower === row.upper ? `exactly ${number(row.upper)}` : `${number(row.lower)} to ${number(row.upper)}`;
 }
 
+/** Limits on the mix and, apart from them, those on samples alone; with what is promised of either. */
 export function constraints(status) {
-  const rows = [...status.constraints, ...status.exploration];
-  return table(`How much of each limit the mix uses, and all pulls handed out. ${kept(status)}`,
-    ["Constraint", "Limit", "Mix", "Slack", "Pulls so far"],
+  const ofSamples = status.scenario === "exploration";
+  const tables = [
+    ["Constraint", status.constraints, "How much of each limit the mix uses, and all pulls handed out.", !ofSamples],
+    ["Limit on exploration", status.exploration, "How much of each limit on exploration all pulls handed out use.", ofSamples],
+  ];
+  return el("div", {}, ...tables.filter(([, rows]) => rows.length).map(([what, rows, caption, promised]) =>
+    limitTable(status, what, rows, promised ? `${caption} ${kept(status)}` : caption)));
+}
+
+function limitTable(status, what, rows, caption) {
+  return table(caption, [what, "Limit", "Mix", "Slack", "Pulls so far"],
     rows.map((row) => {
       const slacks = [row.lower === null ? Infinity : row.policy - row.lower,
         row.upper === null ? Infinity : row.upper - row.policy];
