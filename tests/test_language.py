@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nightly import examples
+from nightly import examples, some
 from sentences import INF, message, parse
 from simplexplore.errors import ConstraintError
 from simplexplore.problem import tokens
+from simplexplore.problem.checks import MOST_ARMS
 from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.language import parse_constraint
 from simplexplore.problem.problem import Problem
@@ -477,11 +478,13 @@ def test_refuses_too_many_steps(word: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(found) < 1000
 
 
-def test_a_weighted_sum_of_all_arms_is_read() -> None:
-    arms = [f"a{i}" for i in range(1, 100_001)]
+@pytest.mark.parametrize("count", some([10_000, MOST_ARMS], 10_000))
+def test_a_weighted_sum_of_all_arms_is_read(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_MOST_STEPS", tokens._MOST_STEPS * count // MOST_ARMS)
+    arms = [f"a{i}" for i in range(1, count + 1)]
     text = " + ".join(f"{i}*{arm}" for i, arm in enumerate(arms, 1)) + " <= 7"
     read = parse_constraint(text, "mix", arms, {})
-    assert read.coefficients.tolist() == list(range(1, 100_001))
+    assert read.coefficients.tolist() == list(range(1, count + 1))
 
 
 def test_steps_are_counted_for_all_constraints_together() -> None:

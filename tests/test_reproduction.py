@@ -143,15 +143,13 @@ def test_again_is_the_same_to_the_byte(done, tmp_path):
             if path.is_file() and "cells" not in path.parts and path.name != "times.json"
         }
 
-    names = ("fig1", "fig3ab", "fig3d")
+    names = ("fig1", "fig3ab")  # simulations: see the one that is killed half way
     one, other = tmp_path / "one", tmp_path / "other"
     small_reproduction(one, names)
     # In another folder all was computed again; in the same folder nothing is.
     (other / "cells").mkdir(parents=True)
     for cell in (one / "cells").iterdir():
-        computed = done[0] / "cells" / cell.name
-        copy = shutil.copytree if computed.is_dir() else shutil.copy2
-        copy(computed, other / "cells" / cell.name)
+        shutil.copy2(done[0] / "cells" / cell.name, other / "cells")
     cells = {path: path.stat().st_mtime_ns for path in (other / "cells").rglob("*")}
     small_reproduction(other, names)
     assert content(one) == content(other)

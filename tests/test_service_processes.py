@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 import os
-import signal
 import socket
 import time
 import urllib.request
@@ -16,65 +15,27 @@ import pytest
 from starlette.exceptions import HTTPException
 
 import simplexplore as sx
+from endings import (
+    broken,
+    dead,
+    endless,
+    endless_request,
+    fatal_request,
+    greedy_request,
+    large,
+    late_request,
+    sqlite_path,
+    wrong,
+)
 from servers import Thread
 from service_client import STAR, refused, serving
-from simplexplore.errors import InfeasibleError, TooLargeError
+from simplexplore.errors import TooLargeError
 from simplexplore.service import fair_queue, heavy_work, open_studies, worker_processes
 from simplexplore.service.fair_queue import FairQueue
 from simplexplore.service.refusals import DocumentError
 from simplexplore.service.worker_processes import WorkerProcesses
 from simplexplore.study.store import Store
 from workers import star
-
-# ---------------------------------------------------------------- what the processes do
-
-
-def endless(path):
-    """Never come back; say who one is."""
-    Path(path).write_text(str(os.getpid()))
-    while True:
-        time.sleep(0.001)
-
-
-def endless_request(first, *_):
-    """The same, as any of the functions for requests: the file is beside the store or given."""
-    endless(first if isinstance(first, str) else Path(sqlite_path(first[0])).with_name("pid"))
-
-
-def late_request(*arguments):
-    """Record something, and never say so."""
-    (heavy_work.on_study if callable(arguments[2]) else heavy_work.create)(*arguments)
-    time.sleep(1000)
-
-
-def fatal_request(*arguments):
-    heavy_work.on_study(*arguments)
-    dead()
-
-
-def greedy_request(*arguments):
-    heavy_work.on_study(*arguments)
-    large(6)
-
-
-def sqlite_path(url):
-    return url.removeprefix("sqlite:///")
-
-
-def large(gibibytes):
-    return int(np.ones(int(gibibytes * 2**27)).sum())
-
-
-def dead():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def wrong():
-    raise InfeasibleError("these cannot hold together", ["one", "two"])
-
-
-def broken():
-    raise RuntimeError("a reason")
 
 
 def is_alive(path):
