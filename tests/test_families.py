@@ -15,8 +15,6 @@ from simplexplore.problem.family import Family
 
 HYPOTHESIS = examples(60)
 
-ONE = np.ones(1)
-
 
 def divergence(family, mu, lam, sigma=1.0):
     return float(family.divergence(np.array([mu]), np.array([lam]), np.array([sigma]))[0])

@@ -10,7 +10,7 @@ from simplexplore.bound.budget import swapped
 from simplexplore.exploration.intervals import mean_intervals
 from simplexplore.exploration.tilts import make_tilts
 from simplexplore.problem.families import FAMILIES, Poisson
-from simplexplore.problem.family import Family
+from simplexplore.problem.family import Family, Tilted
 
 
 class Visits(Poisson):
@@ -18,6 +18,44 @@ class Visits(Poisson):
 
     name: ClassVar[str] = "visits"
     strongest_tilt: ClassVar[float] = Family.strongest_tilt
+
+
+class Halves(Family):
+    """Half of a count: its tilt ends at -2."""
+
+    name: ClassVar[str] = "halves"
+    code: ClassVar[int] = 3
+    mean_range: ClassVar[tuple[float, float]] = Poisson.mean_range
+    lowest_tilt: ClassVar[float] = -2.0
+
+    def cost(self, mu, rest, lam, sigma):
+        twice = Tilted(2 * lam.mean, lam.rest, 2 * lam.shift, lam.rate)
+        return Poisson().cost(2 * mu, rest, twice, sigma)
+
+    def variance(self, mean, sigma):
+        return mean / 2
+
+    def tilt(self, mu, rest, s, room, sigma):
+        lam = mu / np.maximum(room, 1e-50)
+        return Tilted(lam, np.zeros_like(lam), -s * lam / 2, lam / np.maximum(room, 1e-50) / 2)
+
+    def sample(self, rng, means, sigma):
+        return rng.poisson(2 * means) / 2
+
+
+@pytest.mark.parametrize("domain", [None, (0.5, 4.0)])
+def test_a_bound_wherever_the_tilt_ends(domain):
+    halves, counts = (
+        sx.lower_bound(sx.Problem(3, ["a1 + a2 <= 0.5"], family, means=means, scenario="anytime"))
+        for family, means in (
+            (Halves(domain=domain), [3.0, 2.0, 1.0]),
+            (Poisson(domain=domain and (1.0, 8.0)), [6.0, 4.0, 2.0]),
+        )
+    )
+    for name, one in halves.scenarios.items():
+        same = counts.scenarios[name]
+        assert one.characteristic_time == pytest.approx(same.characteristic_time, rel=1e-9)
+        assert one.allocation == pytest.approx(same.allocation, abs=1e-6)
 
 
 @pytest.fixture

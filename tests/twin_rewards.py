@@ -13,7 +13,7 @@ MASK = 2**64 - 1
 
 
 class Xoshiro:
-    """xoshiro256++ in Python's integers."""
+    """xoshiro256++ as published (Blackman & Vigna), in Python's integers."""
 
     def __init__(self, state):
         self.s = [int(x) for x in state]

@@ -134,20 +134,8 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
         slope[:, -1] = -1.0
         return slope
 
-    rows = np.zeros((1 + len(allowed.equal), len(z)))
-    rows[0, :count] = 1.0
-    rows[1:, count : count + size] = allowed.equal
-    totals = np.concatenate([[1.0], allowed.total])
-    constraints: list[Any] = [
-        {"type": "ineq", "fun": slack, "jac": slack_slope},
-        {"type": "eq", "fun": lambda z: rows @ z - totals, "jac": lambda _: rows},
-    ]
-    if len(allowed.limit):
-        above = np.zeros((len(allowed.limit), len(z)))
-        above[:, count : count + size] = -allowed.above
-        constraints.append(
-            {"type": "ineq", "fun": lambda z: above @ z + allowed.limit, "jac": lambda _: above}
-        )
+    constraints = [{"type": "ineq", "fun": slack, "jac": slack_slope}]
+    constraints += _sets_of(allowed, count, len(z))
     upward = np.zeros(len(z))
     upward[-1] = -1.0
     shares_within, w_within = [(0.0, 1.0)] * count, [(1e-6 * x, 1.0) for x in allowed.deep]
@@ -165,6 +153,25 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
     except NotConvergedError:
         return None  # a step led where nothing can be computed; the start is an answer already
     return _rounded_mix(answers, np.asarray(found.x[:count]), mixed, mu, allowed)
+
+
+def _sets_of(allowed: AllocationSet, count: int, length: int) -> list[Any]:
+    """That shares of a mix, the first variables, sum to 1, and the next are an allocation."""
+    place = slice(count, count + len(allowed.deep))
+    rows = np.zeros((1 + len(allowed.equal), length))
+    rows[0, :count] = 1.0
+    rows[1:, place] = allowed.equal
+    totals = np.concatenate([[1.0], allowed.total])
+    constraints: list[Any] = [
+        {"type": "eq", "fun": lambda z: rows @ z - totals, "jac": lambda _: rows},
+    ]
+    if len(allowed.limit):
+        above = np.zeros((len(allowed.limit), length))
+        above[:, place] = -allowed.above
+        constraints.append(
+            {"type": "ineq", "fun": lambda z: above @ z + allowed.limit, "jac": lambda _: above}
+        )
+    return constraints
 
 
 def _rounded_mix(

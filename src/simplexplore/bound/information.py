@@ -399,18 +399,21 @@ class Information:
         return x if pole is None else x / pole[0]
 
     def _pole(self, tilt: Array) -> tuple[Array, Array] | None:
-        """The multiplier at which a first tilt ends, and 1 + s of all arms there, if any does."""
-        if not np.isfinite(self.rewards.lowest_tilt) or self.domain is not None:
+        """The multiplier at which a first tilt ends, and what is left of all there, if any does."""
+        lowest = self.rewards.lowest_tilt
+        if not np.isfinite(lowest) or self.domain is not None:
             return None
         # Tilts above lowest_tilt: gamma < lowest_tilt / tilt on arms with v < 0.
         poles = np.full(tilt.shape, np.inf)
-        np.divide(self.rewards.lowest_tilt, tilt, out=poles, where=tilt < 0)
+        np.divide(lowest, tilt, out=poles, where=tilt < 0)
         pole = poles.min(axis=1, keepdims=True)
-        return pole[:, 0], np.where(poles == pole, 0.0, np.maximum(1 + pole * tilt, 0.0))
+        return pole[:, 0], np.where(poles == pole, 0.0, np.maximum(1 - pole * tilt / lowest, 0.0))
 
     def _tilted(self, x: Array, tilt: Array, pole: tuple[Array, Array] | None) -> _Trial:
         """Tilted means at gamma = x, or x / (1 + x) of a pole: both ends keep their digits."""
-        gamma, rate, room = x, np.ones(len(x)), 1 + x[:, None] * tilt
+        lowest = self.rewards.lowest_tilt
+        last = lowest if np.isfinite(lowest) else -1.0
+        gamma, rate, room = x, np.ones(len(x)), 1 - x[:, None] * tilt / last
         if pole is not None:
             gamma, rate = pole[0] * (x / (1 + x)), pole[0] / (1 + x) / (1 + x)
             room = (1 + x[:, None] * pole[1]) / (1 + x[:, None])

@@ -81,7 +81,7 @@ class Edges:
         return np.asarray(gaps)
 
 
-def edges_at(form: StandardForm, vertex: Vertex, effort: Effort | None = None) -> Edges:
+def edges_at(form: StandardForm, vertex: Vertex, effort: Effort) -> Edges:
     """All edge directions at a vertex.
 
     Nondegenerate: one per nonbasic variable. Degenerate: the extreme rays of the cone that

@@ -239,7 +239,7 @@ class Family(ABC):
 
     @abstractmethod
     def tilt(self, mu: Array, rest: Array, s: Array, room: Array, sigma: Array) -> Tilted:
-        """lam(s), in unit coordinates; `rest` is 1 - mu, and `room` 1 + s."""
+        """lam(s), in unit coordinates; `rest` is 1 - mu, and `room` 1 - s / lowest_tilt."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:

@@ -317,6 +317,29 @@ def notes(bound: Bound) -> list[Note]:
     remarks = []
     if isinstance(bound, MeasuredBound):
         remarks += [Note("measured", words) for words in measured_notes(bound)]
+    remarks += _of_goal(bound)
+    if bound.problem.scenario != "end-of-time" and bound.edges and not bound.problem.measured:
+        allowed = AllocationSet.of(bound._polytope, bound.problem.scenario)
+        if not allowed.is_simplex:
+            remarks.append(
+                Note("limits", limits_in_words(excess_bound(allowed, bound.problem.room)))
+            )
+    remarks += _of_shape(bound)
+    remarks += _of_exploration(bound)
+    remarks += _of_sigma(bound)
+    free = bound.unconstrained
+    if len(arms) > 1:
+        least = effort(bound, free.lower_bound)
+        best = f"the best arm is {free.arm}, at least {least} to find it"
+        if math.isinf(free.characteristic_time):
+            best = "several arms tie for the best"
+        remarks.append(Note("no constraints", f"Without constraints: {best}."))
+    return remarks
+
+
+def _of_goal(bound: Bound) -> list[Note]:
+    """What is good enough, and what ends an exploration."""
+    arms, remarks = bound.problem.arms, []
     if (own := relaxed(bound)) is not None and not own.unknowable:
         rivals = "; ".join(policy_in_words(policy, arms) for policy in own.rivals[:4])
         words = (
@@ -347,12 +370,12 @@ def notes(bound: Bound) -> list[Note]:
             f"{number(bound.problem.regret_goal)} more than the answer (see 'simulate')."
         )
         remarks.append(Note("stop when", words))
-    if bound.problem.scenario != "end-of-time" and bound.edges and not bound.problem.measured:
-        allowed = AllocationSet.of(bound._polytope, bound.problem.scenario)
-        if not allowed.is_simplex:
-            remarks.append(
-                Note("limits", limits_in_words(excess_bound(allowed, bound.problem.room)))
-            )
+    return remarks
+
+
+def _of_shape(bound: Bound) -> list[Note]:
+    """Ties, other allocations, and constraints that do nothing or too much."""
+    arms, remarks = bound.problem.arms, []
     if bound.ties:
         tied = "; ".join(policy_in_words(policy, arms) for policy in bound.ties[:4])
         more = f"; {len(bound.ties) - 4} more" if len(bound.ties) > 4 else ""
@@ -371,15 +394,6 @@ def notes(bound: Bound) -> list[Note]:
     if bound.forced_to_zero:
         words = f"The constraints leave no use for: {_listed(bound.forced_to_zero)}."
         remarks.append(Note("forced to zero", words))
-    remarks += _of_exploration(bound)
-    remarks += _of_sigma(bound)
-    free = bound.unconstrained
-    if len(arms) > 1:
-        least = effort(bound, free.lower_bound)
-        best = f"the best arm is {free.arm}, at least {least} to find it"
-        if math.isinf(free.characteristic_time):
-            best = "several arms tie for the best"
-        remarks.append(Note("no constraints", f"Without constraints: {best}."))
     return remarks
 
 

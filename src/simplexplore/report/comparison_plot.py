@@ -61,7 +61,6 @@ def comparison_figure(comparison: Comparison) -> Figure:
     if np.isnan(ratios).all():
         raise SettingError("there is nothing to draw: no run has finished.")
     labels = short_names(comparison.samplers, LONGEST_LABEL)
-    colours = sampler_colours(comparison.samplers)
     page = Page()
     names_width = max(page.width_of(label, TEXT, "bold") for label in labels.values()) + 0.15
     rows = len(comparison.samplers)
@@ -81,8 +80,19 @@ def comparison_figure(comparison: Comparison) -> Figure:
     title = f"Samples needed on {count(len(comparison.names), 'instance')}"
     page.write(MARGIN, MARGIN, title, size=14, weight="bold")
     page.write(MARGIN, MARGIN + 0.33, _circumstances(comparison), size=10.5)
-    low, high = _range(ratios)
+    _draw_profile(page, comparison, ratios, (left, top), height)
+    _draw_ratios(page, comparison, ratios, (second, top), names_width)
+    for i, line in enumerate(remarks):
+        page.write(MARGIN, bottom + LINE * i, line, size=SMALL, color=DIM)
+    return page.figure
 
+
+def _draw_profile(
+    page: Page, comparison: Comparison, ratios: Array, corner: tuple[float, float], height: float
+) -> None:
+    """The share of instances on which each sampler comes that close to the bound."""
+    (left, top), (low, high) = corner, _range(ratios)
+    colours = sampler_colours(comparison.samplers)
     page.heading(
         MARGIN,
         top - HEADING,
@@ -112,6 +122,18 @@ def comparison_figure(comparison: Comparison) -> Figure:
             x, y, drawstyle="steps-post", color=colours[sampler], linewidth=2, label=sampler
         )
 
+
+def _draw_ratios(
+    page: Page,
+    comparison: Comparison,
+    ratios: Array,
+    corner: tuple[float, float],
+    names_width: float,
+) -> None:
+    """A row for each sampler: its ratios, and what they come to."""
+    (second, top), (low, high) = corner, _range(ratios)
+    labels = short_names(comparison.samplers, LONGEST_LABEL)
+    colours, rows = sampler_colours(comparison.samplers), len(comparison.samplers)
     page.heading(
         second - names_width,
         top - HEADING,
@@ -134,9 +156,6 @@ def comparison_figure(comparison: Comparison) -> Figure:
         if (middle := row["x bound: median"]) is not None:
             dots.plot([middle, middle], [s + 0.15, s + 0.85], color=INK, linewidth=2)
         _values(page, labels[sampler], row, second, top + ROW * (s + 0.55))
-    for i, line in enumerate(remarks):
-        page.write(MARGIN, bottom + LINE * i, line, size=SMALL, color=DIM)
-    return page.figure
 
 
 def _values(page: Page, label: str, row: Any, second: float, place: float) -> None:

@@ -86,7 +86,8 @@ def results_figure(results: Sequence[Results]) -> Figure:
 
     # Measure first, then draw.
     page = Page()
-    names = page.short_names(_distinct(groups), _label_width(groups))
+    samplers = dict.fromkeys(name for group in groups for name in group.names)
+    names = page.short_names(list(samplers), _label_width(groups))
     asides = [aside for group in groups for aside in group.asides]
     names_width = 0.15 + max(
         *(page.width_of(name, TEXT, "bold") for name in names.values()),
@@ -134,10 +135,6 @@ def _comparison(settings: list[list[Results]]) -> Comparison | None:
         return None
     names = [f"setting {i}" for i in range(1, len(settings) + 1)]
     return Comparison(tuple(names), tuple(labels), tuple(map(tuple, settings)))
-
-
-def _distinct(groups: list[Group]) -> list[str]:
-    return list(dict.fromkeys(name for group in groups for name in group.names))
 
 
 def _label_width(groups: list[Group]) -> float:

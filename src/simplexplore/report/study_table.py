@@ -34,6 +34,39 @@ VIOLATION = (
 
 def print_status(status: Status, console: Console) -> None:
     """Print everything that `Study.status` says."""
+    _print_answer(status, console)
+    arms = short_names(arm["arm"] for arm in status["arms"])
+    limits = short_names(row["name"] for row in (*status["constraints"], *status["exploration"]))
+    console.print()
+    _arms(status, arms).print(console, len(status["arms"]), "with fewer rewards")
+    console.print(f"between: {status['intervals']}", style="dim")
+    if status["edges"]:
+        console.print()
+        table = _comparisons(status["edges"], arms)
+        table.print(console, len(status["edges"]), "with more evidence")
+    for title, rows in (
+        ("Constraints", status["constraints"]),
+        ("Limits on exploration", status["exploration"]),
+    ):
+        if rows:
+            console.print()
+            _constraints(title, rows, limits).print(console, len(rows))
+    for table, length in _measured(status.get("measured", []), arms):
+        console.print()
+        table.print(console, length)
+    if status.get("measured"):
+        console.print(f"violated: {VIOLATION}", style="dim")
+    if "promise" in status:
+        worst = [row for row in status.get("measured", []) if row.get("explored_worst") is not None]
+        told = [f"{row['name']} {_number(row.get('explored_worst'))}" for row in worst]
+        console.print(f"{status['promise']}{' At worst so far: ' * bool(told)}{', '.join(told)}")
+    print_legend(console, arms, limits)
+    for sentence in limits_kept(status):
+        console.print(sentence)
+
+
+def _print_answer(status: Status, console: Console) -> None:
+    """What a study is, and its answer or how far it is from one."""
     answer = status["answer"]
     epsilon, goal = status["epsilon"], status["stop_when"]
     within = epsilon or (goal or {}).get("regret", 0.0)
@@ -83,34 +116,6 @@ def print_status(status: Status, console: Console) -> None:
         console.print(_so_far(status))
     if status["overdue"]:
         console.print(f"{count(status['overdue'], 'pull')} overdue: they expire with the next ask.")
-    arms = short_names(arm["arm"] for arm in status["arms"])
-    limits = short_names(row["name"] for row in (*status["constraints"], *status["exploration"]))
-    console.print()
-    _arms(status, arms).print(console, len(status["arms"]), "with fewer rewards")
-    console.print(f"between: {status['intervals']}", style="dim")
-    if status["edges"]:
-        console.print()
-        table = _comparisons(status["edges"], arms)
-        table.print(console, len(status["edges"]), "with more evidence")
-    for title, rows in (
-        ("Constraints", status["constraints"]),
-        ("Limits on exploration", status["exploration"]),
-    ):
-        if rows:
-            console.print()
-            _constraints(title, rows, limits).print(console, len(rows))
-    for table, length in _measured(status.get("measured", []), arms):
-        console.print()
-        table.print(console, length)
-    if status.get("measured"):
-        console.print(f"violated: {VIOLATION}", style="dim")
-    if "promise" in status:
-        worst = [row for row in status.get("measured", []) if row.get("explored_worst") is not None]
-        told = [f"{row['name']} {_number(row.get('explored_worst'))}" for row in worst]
-        console.print(f"{status['promise']}{' At worst so far: ' * bool(told)}{', '.join(told)}")
-    print_legend(console, arms, limits)
-    for sentence in limits_kept(status):
-        console.print(sentence)
 
 
 def _state(status: Status) -> str:

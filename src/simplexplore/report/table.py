@@ -51,9 +51,9 @@ class Column:
     rank: int = 0
 
 
-def text_column(heading: str, rank: int = 0) -> Column:
+def text_column(heading: str) -> Column:
     """A column of names or sentences."""
-    return Column(heading, "left", True, rank)
+    return Column(heading, "left", True)
 
 
 @dataclass(frozen=True)

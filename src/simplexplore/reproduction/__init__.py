@@ -73,14 +73,10 @@ def reproduce(
     return write_report(chapters, folder, runs)
 
 
-def _has(cells: Cells, job: Job, runs: int | None) -> bool:
-    return cells.has(job.name, job.settings(runs))
-
-
 def _is_finished(part: Part, cells: Cells, runs: int | None) -> bool:
     own = {**part.settings, **part.runs(runs)}
     whole = part.compute is None or cells.has(part.name, own)
-    return whole and all(_has(cells, job, runs) for job in part.jobs)
+    return whole and all(cells.has(job.name, job.settings(runs)) for job in part.jobs)
 
 
 @cache

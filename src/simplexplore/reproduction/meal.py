@@ -64,10 +64,6 @@ def _at(name: str, second: float | None = None) -> dict[str, Any]:
 # ---------------------------------------------------------------------- Figure 1
 
 
-def _compute_people(_: int) -> dict[str, Any]:
-    return {name: _at(name) for name in PEOPLE}
-
-
 def _draw_people() -> Figure:
     page = Page()
     width = len(PEOPLE) * (triangle.WIDTH + MARGIN) + MARGIN
@@ -228,7 +224,7 @@ def people() -> Part:
         title="Feasible mixes and normal cones of a meal plan",
         source="Figures 1 and 2A",
         note=NOTE,
-        compute=_compute_people,
+        compute=lambda _: {name: _at(name) for name in PEOPLE},
         settings={name: instance(name).problem.to_text() for name in PEOPLE},
         figures=figures,
         tables=_people_table,

@@ -49,7 +49,7 @@ class FairQueue:
         if not self.enters(token, extra):
             await self._wait(token, self._share + extra)
 
-    def enters(self, token: str, extra: int = 0) -> bool:
+    def enters(self, token: str, extra: int) -> bool:
         """Enter if one need not wait; says whether that was so."""
         is_free = self._is_free(token, self._share + extra)
         if is_free:

@@ -62,9 +62,7 @@ class WorkerThreads:
         begin(_Turn(self._queue, token, partial(_settle, waiting)).finish)
         return await waiting
 
-    def admits(
-        self, token: str, begin: Callable[[Finish], None], done: Finish, extra: int = 0
-    ) -> bool:
+    def admits(self, token: str, begin: Callable[[Finish], None], done: Finish, extra: int) -> bool:
         """Begin something unless it has to wait for its turn; `done` gets the outcome.
 
         Says whether it was begun.

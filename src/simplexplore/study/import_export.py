@@ -155,8 +155,8 @@ def write_study(
     path: str | os.PathLike[str],
     about: ExportedStudy,
     events: Iterable[EventRecord],
-    voided: Collection[int] = (),
-    measured: Sequence[str] = (),
+    voided: Collection[int],
+    measured: Sequence[str],
 ) -> int:
     """Write all pulls with their rewards; the file's ending says how. Returns their number.
 
@@ -181,9 +181,7 @@ def write_study(
         raise SettingError(f"{path}: cannot write it: {error.strerror or error}.") from None
 
 
-def pulls_of(
-    events: Iterable[EventRecord], measured: Sequence[str] = ()
-) -> Iterator[dict[str, Any]]:
+def pulls_of(events: Iterable[EventRecord], measured: Sequence[str]) -> Iterator[dict[str, Any]]:
     """All pulls: those with rewards in the order of their arrival, then the others."""
     waiting: dict[int, dict[str, Any]] = {}
     blank = dict.fromkeys(COLUMNS) | ({"measured": None} if measured else {})

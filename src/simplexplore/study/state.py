@@ -212,7 +212,7 @@ class State:
             else:
                 changed[pull] = None
 
-    def _fold(self, events: list[Event], until_stopped: bool = False) -> list[Event]:
+    def _fold(self, events: list[Event], until_stopped: bool) -> list[Event]:
         """Hand events to the engine; returns those taken in, with their arms."""
         if events[0].kind == "extended":
             self.engine.tighten(_data(events[0])["delta"])
