@@ -30,6 +30,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
 from numba.core.registry import CPUDispatcher
 from numba.extending import typeof_impl
+from numba.np import arrayobj
 
 from .kernel import options
 from .known_fields import put_in
@@ -40,6 +41,8 @@ from .record_types import WORD, Record, signature_of
 _OPTIONS = {"error_model": "numpy", "_nrt": False}
 _PART = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True} | _OPTIONS
 _WHOLE = {"nogil": True} | _OPTIONS
+
+_OURS = __name__.partition(".")[0] + "."
 
 
 class _Library(JITCodeLibrary):
@@ -141,6 +144,30 @@ class _KnownFields(FunctionPass):
         return put_in(state.func_ir, state.args, nodes, definition, Record)
 
 
+def _as_it_is(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    return context.cast(builder, index, kind, types.intp if kind.signed else types.uintp)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PlainIndices(typed_passes.NativeLowering):
+    """Lowering without a look at every index whether it counts from the end.
+
+    No index of ours does, and looking takes a tenth of a step. A user's may.
+    """
+
+    _name = "plain_indices"
+
+    def run_pass(self, state: Any) -> bool:
+        if not state.func_id.modname.startswith(_OURS):
+            return bool(super().run_pass(state))
+        before = arrayobj.fix_integer_index
+        arrayobj.fix_integer_index = _as_it_is
+        try:
+            return bool(super().run_pass(state))
+        finally:
+            arrayobj.fix_integer_index = before
+
+
 # Passes for what no kernel has: closures, with blocks, literal types, array expressions. They find
 # nothing and take a sixth of numba's time.
 _IDLE = frozenset(
@@ -192,7 +219,11 @@ class _PartCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [one for one in passes.passes if one[0] not in _IDLE]
+        passes.passes = [
+            (_PlainIndices if one[0] is typed_passes.NativeLowering else one[0], *one[1:])
+            for one in passes.passes
+            if one[0] not in _IDLE
+        ]
         passes.add_pass_after(_KnownFields, untyped_passes.RewriteSemanticConstants)
         passes.finalize()
         return [passes]
