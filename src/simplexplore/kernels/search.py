@@ -40,6 +40,10 @@ ASKED, BEST, PRICE, LOOKS = range(4)
 # Close enough to look, in nats.
 CLOSE = 0.02
 
+# The statistic less the evidence is no less than this, or than half of the statistic: of 4,000
+# random states each with statistics of 1.2, 3 and 10, the least were 0.87, 1.64 and 2.41.
+LEAST_PRICE = 1.5
+
 # A search that failed waits for this share of more pulls; so do looks at bounded rewards, whose
 # evidence may grow faster than the statistic says, and where sigma is unknown: looks are dear.
 PATIENCE = 200
@@ -97,7 +101,8 @@ def is_promising(
         return rested
     if setting.learning and not rested:
         return False
-    return statistic - looks[row + PRICE, edge] >= level - CLOSE
+    price = max(looks[row + PRICE, edge], min(0.5 * statistic, LEAST_PRICE))
+    return statistic - price >= level - CLOSE
 
 
 @kernel
@@ -181,12 +186,48 @@ def was_beaten(setting: Setting, table: Table, memory: Memory, vertex: int, more
 
 
 @kernel
+def is_reverse(table: Table, one: int, other: int) -> bool:
+    """Whether two edges are the same line, as seen from both ends."""
+    begin, end = table.first_entry[one], table.first_entry[one + 1]
+    first, last = table.first_entry[other], table.first_entry[other + 1]
+    if end - begin != last - first:
+        return False
+    ratio = 0.0
+    for k in range(begin, end):
+        i = first
+        while i < last and table.arm[i] != table.arm[k]:
+            i += 1
+        if i == last:
+            return False
+        if k == begin:
+            ratio = table.v[k] / table.v[i]
+        if ratio >= 0.0 or abs(table.v[k] - ratio * table.v[i]) > 1e-9 * abs(table.v[k]):
+            return False
+    return True
+
+
+@kernel
 def is_beaten(
-    setting: Setting, table: Table, run: Run, memory: Memory, vertex: int, more: float, least: float
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    vertex: int,
+    arrival: int,
+    more: float,
+    least: float,
 ) -> bool:
-    """Whether some edge of a policy is an improvement, by the evidence of now."""
+    """Whether some edge of a policy is an improvement, by the evidence of now.
+
+    The one that leads back to where the search comes from is asked as the edge of its arrival: it
+    is the same question, and more is remembered there.
+    """
     level = level_of_policy(setting, table, vertex, more)
+    if is_ruled_out(setting, table, run, memory, arrival, 0, level, least, -1.0):
+        return True
     for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
+        if is_reverse(table, edge, arrival):
+            continue
         if is_ruled_out(setting, table, run, memory, edge, LOOKS, level, least, -1.0):
             return True
     return False
@@ -224,7 +265,7 @@ def every_policy(
                 break
             if not (
                 was_beaten(setting, table, memory, following, more)
-                or is_beaten(setting, table, run, memory, following, more, least)
+                or is_beaten(setting, table, run, memory, following, edge, more, least)
             ):
                 status = GO_ON
                 break
