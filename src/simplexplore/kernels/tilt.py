@@ -99,18 +99,26 @@ def tilt_arm(
         value[k] = x
         second[k] = (second[k] + dx * dx) * x
         first[k] = dx * x
-    for j in range(tilts.scale.size):
-        total, dx, ddx = 0.0, 0.0, 0.0
-        for i in range(tilts.share.shape[1]):
-            step, share = tilts.step[side, i], tilts.share[side, i]
-            k = j + step if step >= 0 else last
-            total += share * value[k]
-            dx += share * first[k]
-            ddx += share * second[k]
-        if total > 0.0:
-            dx /= total
-            ddx = ddx / total - dx * dx
-        work[row, j], work[row + 1, j], work[row + 2, j] = total, dx, ddx
+    total, slope, bend = work[row], work[row + 1], work[row + 2]
+    scales = tilts.scale.size
+    for j in range(scales):
+        total[j], slope[j], bend[j] = 0.0, 0.0, 0.0
+    for i in range(tilts.share.shape[1]):  # scales in the inner loops, which become vectors
+        step, share = tilts.step[side, i], tilts.share[side, i]
+        if step >= 0:
+            for j in range(scales):
+                total[j] += share * value[j + step]
+            for j in range(scales):
+                slope[j] += share * first[j + step]
+            for j in range(scales):
+                bend[j] += share * second[j + step]
+        else:
+            for j in range(scales):
+                total[j] += share * value[last]
+    for j in range(scales):
+        if total[j] > 0.0:
+            slope[j] /= total[j]
+            bend[j] = bend[j] / total[j] - slope[j] * slope[j]
     return top
 
 
