@@ -219,15 +219,17 @@ def is_beaten(
 ) -> bool:
     """Whether some edge of a policy is an improvement, by the evidence of now.
 
-    The one that leads back to where the search comes from is asked as the edge of its arrival: it
-    is the same question, and more is remembered there.
+    The one that leads back along the edge of the search's arrival is the same question: what was
+    found there counts.
     """
+    looks = memory.looks
     level = level_of_policy(setting, table, vertex, more)
-    if is_ruled_out(setting, table, run, memory, arrival, 0, level, least, -1.0):
-        return True
     for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
         if is_reverse(table, edge, arrival):
-            continue
+            looks[LOOKS + BEST, edge] = max(looks[LOOKS + BEST, edge], looks[BEST, arrival])
+            if looks[ASKED, arrival] == float(run.integers[PULLS]):
+                looks[LOOKS + ASKED, edge] = looks[ASKED, arrival]
+                looks[LOOKS + PRICE, edge] = looks[PRICE, arrival]
         if is_ruled_out(setting, table, run, memory, edge, LOOKS, level, least, -1.0):
             return True
     return False
