@@ -308,6 +308,15 @@ def test_bad_sampler_files(tmp_path, text, message):
         find_sampler(str(path))
 
 
+def test_own_samplers_may_count_from_the_end(tmp_path):
+    # Our own kernels are compiled without it.
+    path = tmp_path / "mine.py"
+    path.write_text(HEAD + "    last = -1\n    run.w[:] = 0.0\n    run.w[last] = 1.0\n")
+    found = sx.simulate(paper("exp1"), None, str(path), threshold="gk16", runs=1, max_steps=90)
+    forced = found.pulls[0, :-1].sum()
+    assert found.pulls[0, -1] == 90 - forced > forced
+
+
 def test_unreadable_sampler_files(tmp_path, monkeypatch):
     path = tmp_path / "mine.py"
     path.write_text(HEAD + "    pass\n")

@@ -291,12 +291,13 @@ def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
     """The same records with room for every vertex of the tables, contents kept."""
     # The roots of the pairs' edges and of the one edge aside come first: they never change place.
     before = len(pairs.following)
-    table = table._replace(first_root=before + 1)
+    table = _with(table, first_root=before + 1)
     edges = max(len(table.following), len(pairs.following))
     roots = before + 1 + len(table.following)
     widest = max(_most(table.first_edge), _most(pairs.first_edge))
     entries = max(_most_entries(table), _most_entries(pairs))
-    run = run._replace(
+    run = _with(
+        run,
         gap=_longer(run.gap, widest),
         spread=_longer(run.spread, widest),
         value=_longer(run.value, widest),
@@ -307,7 +308,8 @@ def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
     queue = memory.queue
     if queue.shape[1] < len(table.first_edge):
         queue = np.zeros((2, len(table.first_edge)), dtype=np.int64)
-    memory = memory._replace(
+    memory = _with(
+        memory,
         edges=_wider(memory.edges, edges),
         looks=_wider(memory.looks, len(table.following)),
         queue=queue,
@@ -315,6 +317,12 @@ def fitted(table: Table, pairs: Table, run: Run, memory: Memory) -> State:
     if memory.edge.first_root != before:
         memory = memory._replace(edge=memory.edge._replace(first_root=before))
     return table, run, memory
+
+
+def _with(record: Any, **changed: Any) -> Any:
+    """A record with other fields; the same one if they are what it has."""
+    same = all(getattr(record, name) is field for name, field in changed.items())
+    return record if same else record._replace(**changed)
 
 
 def _longer(array: Array, size: int) -> Array:

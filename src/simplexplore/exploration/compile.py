@@ -131,6 +131,7 @@ class Program:
         self._used |= {"reached"} if by_edge else set()
         self._behind: dict[str, threading.Thread] = {}
         self._ready: set[str] = set()
+        self._read: set[str] = set()
 
     @property
     def code(self) -> str:
@@ -171,6 +172,8 @@ class Program:
 
     def compile(self, entry: str) -> None:
         """Read what a loop needs from disk, and compile what is not there."""
+        if entry in self._read:  # simulations ask whenever they meet a policy
+            return
         units = self.units(entry)
         with _announced([unit for unit in units if not unit.is_ready]):
             for unit in units:
@@ -181,6 +184,7 @@ class Program:
                         raise
                     file = Path(unit.function.__code__.co_filename)
                     raise explained(error, file.name) from error
+        self._read.add(entry)
 
     def compile_behind(self, entry: str) -> None:
         """Have it compiled by another process; `is_ready` tells when that is done."""

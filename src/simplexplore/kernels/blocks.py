@@ -70,7 +70,7 @@ class Block:
 
     def holds(self, record: Any) -> bool:
         """Whether a record has the same arrays, functions and numbers."""
-        return all(
+        return record is self.record or all(
             one is other or (isinstance(one, int | float) and one == other)
             for one, other in zip(record, self.record, strict=True)
         )

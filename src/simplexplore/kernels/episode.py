@@ -168,12 +168,9 @@ def try_arms(setting: Setting, run: Run, memory: Memory) -> int:
     for k in range(setting.first_arms.size):
         a = setting.first_arms[k]
         lag = run.n[a] - run.target[a]
-        if setting.anytime:
-            if not keeps(setting, run, memory, a):
-                continue
-            if waiting and not saves(setting, a):
-                lag += 1e12
-        if lag < least:
+        if setting.anytime and waiting and not saves(setting, a):
+            lag += 1e12
+        if lag < least and (not setting.anytime or keeps(setting, run, memory, a)):
             least = lag
             arm = a
     return arm if arm >= 0 else least_harm(setting, run, memory)

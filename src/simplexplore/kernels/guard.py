@@ -38,6 +38,12 @@ def room_of_arm(setting: Setting, run: Run, a: int) -> float:
     return max(setting.cap[a], 1.0 - setting.cap[a])
 
 
+@inlined
+def changes(setting: Setting, i: int) -> bool:
+    """Whether some pull moves an equality; none moves the sum of all shares."""
+    return setting.steps[i] > 0.0
+
+
 @kernel
 def measure(setting: Setting, run: Run, memory: Memory) -> None:
     """Write by how many pulls each row is exceeded, inequalities first, into memory.excess.
@@ -55,10 +61,11 @@ def measure(setting: Setting, run: Run, memory: Memory) -> None:
             used += setting.above[i, a] * handed_out(run, a)
         excess[i] = used - pulls * setting.limit[i]
     for i in range(setting.total.size):
-        used = 0.0
-        for a in range(setting.size):
-            used += setting.equal[i, a] * handed_out(run, a)
-        excess[m + i] = used - pulls * setting.total[i]
+        if changes(setting, i):
+            used = 0.0
+            for a in range(setting.size):
+                used += setting.equal[i, a] * handed_out(run, a)
+            excess[m + i] = used - pulls * setting.total[i]
     excess[rows], excess[rows + 1], excess[rows + 2] = pulls, 0.0, -1.0
     if setting.limited:
         for a in range(setting.size):
@@ -79,9 +86,10 @@ def keeps(setting: Setting, run: Run, memory: Memory, a: int) -> bool:
         if move > ROUNDING and excess[i] + move > most:
             return False
     for i in range(setting.total.size):
-        after = abs(excess[m + i] + setting.equal[i, a] - setting.total[i])
-        if after > setting.steps[i] + ROUNDING and after > abs(excess[m + i]):
-            return False
+        if changes(setting, i):
+            after = abs(excess[m + i] + setting.equal[i, a] - setting.total[i])
+            if after > setting.steps[i] + ROUNDING and after > abs(excess[m + i]):
+                return False
     if setting.limited:
         most = room_of_arm(setting, run, a) + ROUNDING
         if handed_out(run, a) + 1.0 - (excess[rows] + 1.0) * setting.cap[a] > most:
@@ -118,11 +126,12 @@ def harm(setting: Setting, run: Run, memory: Memory, a: int, owed: int) -> float
             before += setting.above[i, owed] - setting.limit[i]
         found += squared(before + setting.above[i, a] - setting.limit[i] - room(setting, run))
     for i in range(setting.total.size):
-        before = excess[m + i]
-        if owed >= 0:
-            before += setting.equal[i, owed] - setting.total[i]
-        after = abs(before + setting.equal[i, a] - setting.total[i])
-        found += squared(after - setting.steps[i])
+        if changes(setting, i):
+            before = excess[m + i]
+            if owed >= 0:
+                before += setting.equal[i, owed] - setting.total[i]
+            after = abs(before + setting.equal[i, a] - setting.total[i])
+            found += squared(after - setting.steps[i])
     if setting.limited:
         # Of the single arms' terms only its own changes with who is played.
         pulls = excess[m + setting.total.size] + (1.0 if owed < 0 else 2.0)
@@ -138,7 +147,7 @@ def harm(setting: Setting, run: Run, memory: Memory, a: int, owed: int) -> float
 @kernel
 def least_harm(setting: Setting, run: Run, memory: Memory) -> int:
     """The arm after which excesses have the least sum of squares."""
-    arm = -1
+    arm = setting.first_arms[0]
     least = math.inf
     for k in range(setting.first_arms.size):
         a = setting.first_arms[k]
@@ -178,9 +187,8 @@ def fill(setting: Setting, run: Run, memory: Memory) -> int:
     pulls = memory.excess[setting.limit.size + setting.total.size] + 1.0
     for k in range(setting.first_arms.size):
         a = setting.first_arms[k]
-        if keeps(setting, run, memory, a):
-            lag = handed_out(run, a) - pulls * run.filler[a]
-            if lag < least:
-                least = lag
-                arm = a
+        lag = handed_out(run, a) - pulls * run.filler[a]
+        if lag < least and keeps(setting, run, memory, a):
+            least = lag
+            arm = a
     return arm if arm >= 0 else least_harm(setting, run, memory)

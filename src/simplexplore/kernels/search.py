@@ -40,6 +40,11 @@ ASKED, BEST, PRICE, LOOKS = range(4)
 # Close enough to look, in nats.
 CLOSE = 0.02
 
+# The statistic less the evidence was never seen below this, or half of the statistic: of 4,000
+# random states each with statistics of 1.2, 3 and 10, the least were 0.87, 1.64 and 2.41. It says
+# when to look, not what is found.
+LEAST_PRICE = 1.5
+
 # A search that failed waits for this share of more pulls; so do looks at bounded rewards, whose
 # evidence may grow faster than the statistic says, and where sigma is unknown: looks are dear.
 PATIENCE = 200
@@ -97,7 +102,8 @@ def is_promising(
         return rested
     if setting.learning and not rested:
         return False
-    return statistic - looks[row + PRICE, edge] >= level - CLOSE
+    price = max(looks[row + PRICE, edge], min(0.5 * statistic, LEAST_PRICE))
+    return statistic - price >= level - CLOSE
 
 
 @kernel
@@ -181,12 +187,50 @@ def was_beaten(setting: Setting, table: Table, memory: Memory, vertex: int, more
 
 
 @kernel
+def is_reverse(table: Table, one: int, other: int) -> bool:
+    """Whether two edges are the same line, as seen from both ends."""
+    begin, end = table.first_entry[one], table.first_entry[one + 1]
+    first, last = table.first_entry[other], table.first_entry[other + 1]
+    if end - begin != last - first or table.offset[one] != 0.0 or table.offset[other] != 0.0:
+        return False
+    ratio = 0.0
+    for k in range(begin, end):
+        i = first
+        while i < last and table.arm[i] != table.arm[k]:
+            i += 1
+        if i == last:
+            return False
+        if k == begin:
+            ratio = table.v[k] / table.v[i]
+        if ratio >= 0.0 or abs(table.v[k] - ratio * table.v[i]) > 1e-12 * abs(table.v[k]):
+            return False
+    return True
+
+
+@kernel
 def is_beaten(
-    setting: Setting, table: Table, run: Run, memory: Memory, vertex: int, more: float, least: float
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    vertex: int,
+    arrival: int,
+    more: float,
+    least: float,
 ) -> bool:
-    """Whether some edge of a policy is an improvement, by the evidence of now."""
+    """Whether some edge of a policy is an improvement, by the evidence of now.
+
+    The one that leads back along the edge of the search's arrival is the same question: what was
+    found there counts.
+    """
+    looks = memory.looks
     level = level_of_policy(setting, table, vertex, more)
     for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
+        if is_reverse(table, edge, arrival):
+            looks[LOOKS + BEST, edge] = max(looks[LOOKS + BEST, edge], looks[BEST, arrival])
+            if looks[ASKED, arrival] == float(run.integers[PULLS]):
+                looks[LOOKS + ASKED, edge] = looks[ASKED, arrival]
+                looks[LOOKS + PRICE, edge] = looks[PRICE, arrival]
         if is_ruled_out(setting, table, run, memory, edge, LOOKS, level, least, -1.0):
             return True
     return False
@@ -224,7 +268,7 @@ def every_policy(
                 break
             if not (
                 was_beaten(setting, table, memory, following, more)
-                or is_beaten(setting, table, run, memory, following, more, least)
+                or is_beaten(setting, table, run, memory, following, edge, more, least)
             ):
                 status = GO_ON
                 break

@@ -21,8 +21,15 @@ from .student import student_evidence
 TILTS_PAY = 0.05129329438755058
 MIXTURE_PAYS = 2.995732273553991
 
-# Newton's method ends when a step would gain less than this; it takes five steps or so.
+# What the mixtures' grid takes at least where there is one (gaussian.py): log(7).
+GRID_PAYS = 1.9459101490553132
+
+# Newton's method ends when a step would gain less than this; it takes five steps or so. Gains are
+# squared from step to step: where a level is all that matters, less will do, and the step after a
+# short one is not worth asking for.
 _GAIN = 1e-11
+_GAIN_OF_LOOK = 1e-7
+_SHORT = 1e-4
 _MOST_STEPS = 40
 
 # A step changes no term of the exponent by more than this.
@@ -81,37 +88,37 @@ def tilt_arm(
     own = own_of(setting, run, arm)
     top = 0.0  # the last one is no tilt: its exponent is 0
     for k in range(last):
-        value, first, second = exponent(setting, run, arm, side, k, lam, own)
-        work[0, k], work[1, k], work[2, k] = value, first, second
-        top = max(top, value)
+        work[0, k], work[1, k], work[2, k] = exponent(setting, run, arm, side, k, lam, own)
+        top = max(top, work[0, k])
     work[0, last], work[1, last], work[2, last] = 0.0, 0.0, 0.0
+    value, first, second = work[0], work[1], work[2]
     for k in range(last + 1):
-        below = work[0, k] - top
+        below = value[k] - top
         x = math.exp(below) if below > -700.0 else 0.0
-        slope = work[1, k]
-        work[0, k] = x
-        work[2, k] = (work[2, k] + slope * slope) * x
-        work[1, k] = slope * x
-    total, first, second = work[row], work[row + 1], work[row + 2]
+        dx = first[k]
+        value[k] = x
+        second[k] = (second[k] + dx * dx) * x
+        first[k] = dx * x
+    total, slope, bend = work[row], work[row + 1], work[row + 2]
     scales = tilts.scale.size
     for j in range(scales):
-        total[j], first[j], second[j] = 0.0, 0.0, 0.0
+        total[j], slope[j], bend[j] = 0.0, 0.0, 0.0
     for i in range(tilts.share.shape[1]):  # scales in the inner loops, which become vectors
         step, share = tilts.step[side, i], tilts.share[side, i]
         if step >= 0:
-            for m in range(3):
-                of_scale, of_tilt = work[row + m], work[m]
-                for j in range(scales):
-                    of_scale[j] += share * of_tilt[j + step]
+            for j in range(scales):
+                total[j] += share * value[j + step]
+            for j in range(scales):
+                slope[j] += share * first[j + step]
+            for j in range(scales):
+                bend[j] += share * second[j + step]
         else:
-            for m in range(3):
-                of_scale, none = work[row + m], share * work[m, last]
-                for j in range(scales):
-                    of_scale[j] += none
+            for j in range(scales):
+                total[j] += share * value[last]
     for j in range(scales):
         if total[j] > 0.0:
-            first[j] /= total[j]
-            second[j] = second[j] / total[j] - first[j] * first[j]
+            slope[j] /= total[j]
+            bend[j] = bend[j] / total[j] - slope[j] * slope[j]
     return top
 
 
@@ -242,12 +249,20 @@ def release(setting: Setting, table: Table, memory: Memory, edge: int, gamma: fl
 
 @long
 def descend(
-    setting: Setting, table: Table, run: Run, memory: Memory, edge: int, level: float
+    setting: Setting,
+    table: Table,
+    run: Run,
+    memory: Memory,
+    edge: int,
+    level: float,
+    exact: bool = True,
 ) -> float:
     """Newton's method along the plane from memory.newton[0], the evidence there coming back.
 
-    It ends early where the evidence is below the level: the least is no more than that.
+    It ends early where the evidence is below the level: the least is no more than that. What is
+    not exact is off by some 1e-7.
     """
+    gain, short = (_GAIN, 0.0) if exact else (_GAIN_OF_LOOK, _SHORT)
     work, newton = memory.tilting, memory.newton
     lam, slope, step, held, trial = newton[0], newton[1], newton[2], newton[4], newton[5]
     begin = table.first_entry[edge]
@@ -261,7 +276,7 @@ def descend(
         promise, gamma = newton_step(setting, table, memory, edge)
         if release(setting, table, memory, edge, gamma) and promise < 1e-9:
             continue
-        if not promise >= _GAIN:
+        if not promise >= gain:
             break
         largest = 0.0
         for i in range(size):
@@ -292,6 +307,8 @@ def descend(
         for i in range(size):
             lam[i] = trial[i]
         value = found
+        if promise < short and length == 1.0:
+            break
     return value
 
 
@@ -340,6 +357,25 @@ def multiplier_of_plane(
     return min(max(gamma, 0.0), most * (1.0 - 1e-9))
 
 
+@inlined
+def turns_within(
+    setting: Setting, run: Run, arm: int, side: int, bend: float, reach: float
+) -> bool:
+    """Whether a slope of bend reach / 2 is sure to change its sign within so short a reach.
+
+    Where exponents are linear, a mixture's third derivative is at most its second times the
+    range S of their slopes, so that curvature falls no faster than e^(-S x), and a reach with S x
+    <= 1 turns it by 0.63 bend x or more: nine tenths of the reach will do. Less curvature than
+    that may be none: `multiplier_of_plane` lets it be no less than a part of the slope, squared.
+    """
+    if not (setting.closed_form or setting.family != BERNOULLI):
+        return False
+    steep = run.n[arm] * abs(setting.tilts.slope[side, 0])
+    if setting.closed_form or setting.family == GAUSSIAN:
+        steep /= math.sqrt(setting.variance[arm])
+    return steep * reach <= 1.0 and bend > 10.0 * _LEAST_CURVATURE * steep * steep
+
+
 @kernel
 def loss_of_arm(
     setting: Setting, table: Table, run: Run, memory: Memory, edge: int, i: int, gamma: float
@@ -354,12 +390,16 @@ def loss_of_arm(
     if pull == 0.0:
         return 0.0
     reach = 2.0 * abs(pull) / bend[i]
+    sure = turns_within(setting, run, arm, 1 if v > 0.0 else 0, bend[i], reach)
     for _ in range(60):
         there = lam[i] - reach if pull > 0.0 else lam[i] + reach
         if there <= setting.lowest and pull > 0.0:
             return pull * (lam[i] - setting.lowest)
         if there >= setting.highest and pull < 0.0:
             return -pull * (setting.highest - lam[i])
+        if sure and abs(there - lam[i]) >= 0.9 * reach:
+            return abs(pull) * abs(there - lam[i])
+        sure = False
         tilt_arm(setting, run, work, arm, 1 if v > 0.0 else 0, there, spare)
         if (gamma * v + averaged(setting, work, spare + 1)) * pull <= 0.0:
             return abs(pull) * abs(there - lam[i])
@@ -444,6 +484,15 @@ def rounding_of_statistic(setting: Setting, table: Table, run: Run, edge: int) -
     return 4.0 * _ROUNDING * run.root[table.first_root + edge] * weight * size
 
 
+@kernel
+def conjugate_evidence(
+    setting: Setting, table: Table, run: Run, edge: int, statistic: float
+) -> float:
+    """Log of the conjugate mixtures' evidence, with their share."""
+    value = mixture_evidence(setting, table, run, edge, statistic) - MIXTURE_PAYS
+    return value - rounding_of_statistic(setting, table, run, edge)
+
+
 @long
 def tilt_evidence(
     setting: Setting,
@@ -469,13 +518,16 @@ def tilt_evidence(
             return pooled_evidence(setting, table, run, memory, edge, least, enough)
         return student_evidence(setting, table, run, memory, edge, least, enough)
     closest(setting, table, run, edge, memory.newton[0])
+    most = statistic - MIXTURE_PAYS - (GRID_PAYS if setting.closed_form else 0.0)
     conjugate = -math.inf
-    if statistic >= least + MIXTURE_PAYS:
-        conjugate = mixture_evidence(setting, table, run, edge, statistic) - MIXTURE_PAYS
-        conjugate -= rounding_of_statistic(setting, table, run, edge)
+    if most >= enough:
+        conjugate = conjugate_evidence(setting, table, run, edge, statistic)
         if conjugate >= enough:
             return conjugate
-    value = descend(setting, table, run, memory, edge, least + TILTS_PAY)
+    value = descend(setting, table, run, memory, edge, least + TILTS_PAY, enough == math.inf)
     if value >= least + TILTS_PAY:
         value = certified(setting, table, run, memory, edge, value)
-    return max(value - TILTS_PAY, conjugate)
+    value -= TILTS_PAY
+    if most > value and statistic >= least + MIXTURE_PAYS:
+        conjugate = conjugate_evidence(setting, table, run, edge, statistic)
+    return max(value, conjugate)

@@ -42,7 +42,7 @@ def track(setting: Setting, run: Run, memory: Memory) -> int:
         for a in range(setting.size):
             run.target[a] += run.w[a]
         left = uniform(run.choices)
-        arm = -1
+        arm = setting.first_arms[0]
         for a in range(setting.size):
             if run.w[a] > 0.0:
                 arm = a
@@ -65,14 +65,13 @@ def track(setting: Setting, run: Run, memory: Memory) -> int:
         if not tracked > 0.0:
             continue
         run.target[a] += tracked
-        if not setting.anytime or keeps(setting, run, memory, a):
-            owed = run.target[a]
-            if setting.tracking == DIRECT:
-                owed = pulls * tracked
-            elif setting.tracking == AVERAGED:
-                owed = pulls * run.average[a]
-            lag = run.n[a] - owed
-            if lag < least:
-                least = lag
-                arm = a
+        owed = run.target[a]
+        if setting.tracking == DIRECT:
+            owed = pulls * tracked
+        elif setting.tracking == AVERAGED:
+            owed = pulls * run.average[a]
+        lag = run.n[a] - owed
+        if lag < least and (not setting.anytime or keeps(setting, run, memory, a)):
+            least = lag
+            arm = a
     return arm if arm >= 0 else fill(setting, run, memory)

@@ -32,7 +32,7 @@ def halve(setting: Setting, run: Run, memory: Memory) -> None:
         for a in range(setting.size):
             earned[i] += setting.policies[i, a] * run.clipped[a]
     for _ in range(int(memory.arms[0, 0]) // 2):
-        worst = -1
+        worst = 0
         least = math.inf
         for i in range(count):
             if left[i] != 0.0 and earned[i] <= least:

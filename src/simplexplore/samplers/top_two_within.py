@@ -131,7 +131,7 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         a = table.arm[k]
         run.w[a] /= price[a]
         total += run.w[a]
-    wanted = -1
+    wanted = table.arm[base]
     least = math.inf
     for k in range(base, end):
         a = table.arm[k]
