@@ -12,6 +12,7 @@ from simplexplore.bound.allocation import optimal_allocation
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.epsilon import information_of
+from simplexplore.exploration.vertex_table import AnswerTable
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
@@ -161,3 +162,18 @@ def test_rates_next_to_certainty_within_epsilon():
             if other != arm
         )
         assert abs(found.characteristic_time * float(least) - 1) <= found.relative_gap <= 1e-8
+
+
+def test_ranges_far_from_zero_keep_their_digits():
+    rewards, epsilon = Bounded(1e6, 1e6 + 0.02), 0.0077
+    width = rational(rewards.high) - rational(rewards.low)
+    polytope = Polytope(Problem(2, (), rewards, epsilon=epsilon))
+    table = AnswerTable(Answers(polytope, epsilon)).arrays()
+    offsets = set(table.offset[: table.first_edge[-1]].tolist())
+    assert len(offsets) == 1
+    assert offsets.pop() == pytest.approx(float(rational(epsilon) / width), rel=1e-15)
+    means = [1e6 + 0.01, 1e6 + 0.008]
+    found = lower_bound(Problem(2, (), rewards), means).scenarios["end-of-time"]
+    mu = [precise.unit(rewards, rational(x)) for x in means]
+    true = precise.information("bernoulli", [1, -1], mu, found.allocation.tolist())
+    assert found.characteristic_time * float(true) == pytest.approx(1.0, rel=1e-13)

@@ -173,7 +173,7 @@ class Information:
         self.sigma = rewards.sigmas(self.size)[self.index]
         self.costs = (np.ones(self.size) if costs is None else costs)[self.index]
         # The same loss in unit coordinates (a change of scale: v sums to zero).
-        scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
+        scale = 1.0 / rewards.width
         self.gaps = gaps * scale
         # v . lam + offset in the coordinates of the means, and of 1 less them.
         self.offset = self.offset_of_rest = np.full(len(gaps), offset * scale)

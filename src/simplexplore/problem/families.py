@@ -252,6 +252,11 @@ class Family(ABC):
         """Means back in the user's coordinates."""
         return np.asarray(means, dtype=float)
 
+    @property
+    def width(self) -> float:
+        """What differs by 1 in unit coordinates, in the user's."""
+        return 1.0
+
     def unit_domain(self) -> tuple[float, float] | None:
         """The domain in unit coordinates."""
         if self.domain is None:
@@ -590,6 +595,10 @@ class Bounded(Bernoulli):
 
     def to_unit(self, means: npt.ArrayLike) -> Array:
         return (np.asarray(means, dtype=float) - self.low) / (self.high - self.low)
+
+    @property
+    def width(self) -> float:
+        return float(rational(self.high) - rational(self.low))
 
     def places(self, means: Array) -> tuple[Array, Array]:
         pairs = np.array([_place(float(x), self.low, self.high) for x in means])
