@@ -125,6 +125,7 @@ def make_run(setting: MeasuredSetting) -> MeasuredRun:
         n=np.zeros(size),
         mean=np.zeros(size),
         measured=np.zeros((setting.rows, size)),
+        lost=np.zeros((1 + setting.rows, size)),
         variance=np.vstack([setting.variance, setting.spread]),
         squares=np.zeros((1 + setting.rows, size + 1)),
         upper=setting.upper.copy(),
