@@ -8,7 +8,13 @@ import pytest
 
 import precise
 from nightly import crossed
+from simplexplore.bound.allocation import optimal_allocation
+from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.bound import lower_bound
+from simplexplore.bound.epsilon import information_of
+from simplexplore.exploration.vertex_table import AnswerTable
+from simplexplore.geometry.answers import Answers
+from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.problem.rational import rational
@@ -129,3 +135,45 @@ def test_shifted_means_have_the_time_of_small_ones(rows):
 )
 def test_poisson_means_of_all_sizes_in_one_problem(means):
     check(Problem(len(means), (), Poisson()), np.array(means))
+
+
+def test_rates_next_to_certainty_within_epsilon():
+    """An edge whose closest alternative cannot be certified gets no weight; nothing is refused."""
+    means, epsilon = [0.99997, 0.99999, 1.7e-4, 0.9999999], 0.538
+    polytope = Polytope(Problem(4, (), Bernoulli(), epsilon=epsilon))
+    answers, allowed = Answers(polytope, epsilon), AllocationSet.of(polytope, "end-of-time")
+    good = [n for n, vertex in enumerate(answers.vertices) if vertex.policy[2] == 0]
+    assert len(good) == 3
+    for n in good:
+        compared = answers.comparisons(n)
+        found = optimal_allocation(
+            information_of(answers, compared, np.array(means), allowed), allowed
+        )
+        arm = int(answers.policies[n].argmax())
+        least = min(
+            precise.information(
+                "bernoulli",
+                [int(a == arm) - int(a == other) for a in range(4)],
+                [rational(x) for x in means],
+                found.w.tolist(),
+                offset=rational(epsilon),
+            )
+            for other in range(4)
+            if other != arm
+        )
+        assert abs(found.characteristic_time * float(least) - 1) <= found.relative_gap <= 1e-8
+
+
+def test_ranges_far_from_zero_keep_their_digits():
+    rewards, epsilon = Bounded(1e6, 1e6 + 0.02), 0.0077
+    width = rational(rewards.high) - rational(rewards.low)
+    polytope = Polytope(Problem(2, (), rewards, epsilon=epsilon))
+    table = AnswerTable(Answers(polytope, epsilon)).arrays()
+    offsets = set(table.offset[: table.first_edge[-1]].tolist())
+    assert len(offsets) == 1
+    assert offsets.pop() == pytest.approx(float(rational(epsilon) / width), rel=1e-15)
+    means = [1e6 + 0.01, 1e6 + 0.008]
+    found = lower_bound(Problem(2, (), rewards), means).scenarios["end-of-time"]
+    mu = [precise.unit(rewards, rational(x)) for x in means]
+    true = precise.information("bernoulli", [1, -1], mu, found.allocation.tolist())
+    assert found.characteristic_time * float(true) == pytest.approx(1.0, rel=1e-13)

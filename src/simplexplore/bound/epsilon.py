@@ -157,7 +157,7 @@ def bracketed_answer(
     assert best is not None, "the best vertex is always good enough"
     assert best.information is not None
     assert best.allocation is not None
-    scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
+    scale = 1.0 / rewards.width
     loss = float((best.policy - answers.vertices[-1].policy) @ mu)
     gap = scale * (answers.epsilon + loss)
     time, w = math.inf, best.allocation.w
@@ -250,7 +250,7 @@ def _relaxation(answers: Answers, mu: Array, allowed: AllocationSet) -> float:
     corners = answers.policies[: len(answers.vertices)]
     values = corners @ mu
     pairs = np.array(list(itertools.combinations(range(len(corners)), 2)))
-    scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
+    scale = 1.0 / rewards.width
     loss = values.max() - values
     gaps = scale * (2 * answers.epsilon + loss[pairs[:, 0]] + loss[pairs[:, 1]])
     center = rewards.to_unit(mu)

@@ -173,7 +173,7 @@ class Information:
         self.sigma = rewards.sigmas(self.size)[self.index]
         self.costs = (np.ones(self.size) if costs is None else costs)[self.index]
         # The same loss in unit coordinates (a change of scale: v sums to zero).
-        scale = float(rewards.to_unit(1.0) - rewards.to_unit(0.0))
+        scale = 1.0 / rewards.width
         self.gaps = gaps * scale
         # v . lam + offset in the coordinates of the means, and of 1 less them.
         self.offset = self.offset_of_rest = np.full(len(gaps), offset * scale)
@@ -334,24 +334,28 @@ class Information:
     def _ceiling(self, at: _Trial, gradient: Array) -> Array:
         """Divergences of an alternative that certainly lies across its edge.
 
-        Moving each mean a little farther from mu makes up for the excess and its rounding. By
-        convexity this costs at most the derivative there, which is less than twice the one
-        here unless the way to the end of the range shrinks by a quarter.
+        Moving means a little farther from mu makes up for the excess and its rounding: of arms
+        that are not about to reach the end of their range, where there are any. By convexity this
+        costs at most the derivative there, which is less than twice the one here unless the way
+        to the end shrinks by a quarter.
         """
-        moved = np.where(at.held, 0.0, np.abs(self.v * at.lam.shift))
-        short = np.maximum(at.excess + at.noise + at.doubt, 0.0)
-        total = _total(moved)
-        farther = np.divide(short, total, out=np.full(len(total), np.inf), where=total > 0)
-        farther = np.where(short > 0, np.minimum(farther, 1e100), 0.0)[:, None]
-        step = farther * np.abs(at.lam.shift)
-        price = np.where(at.held, 0.0, 2 * step * np.abs(at.s))
+        shift = np.abs(at.lam.shift)
         low, high = self.rewards.to_unit(np.array(self.rewards.range_of_means()))
-        left = np.full(step.shape, np.inf)
+        left = np.full(shift.shape, np.inf)
         if np.isfinite(low):
             left = np.where(at.lam.shift < 0, at.lam.mean, left)
         if np.isfinite(high):
             left = np.where(at.lam.shift > 0, at.lam.rest, left)
-        left = np.where(self.used & ~at.held, left, np.where(total > 0, np.inf, 0.0)[:, None])
+        moved = np.where(at.held, 0.0, shift)
+        roomy = np.where(shift <= 1e3 * left, moved, 0.0)
+        moved = np.where(roomy.any(axis=1, keepdims=True), roomy, moved)
+        short = np.maximum(at.excess + at.noise + at.doubt, 0.0)
+        total = _total(np.abs(self.v) * moved)
+        farther = np.divide(short, total, out=np.full(len(total), np.inf), where=total > 0)
+        farther = np.where(short > 0, np.minimum(farther, 1e100), 0.0)[:, None]
+        step = farther * moved
+        price = 2 * step * np.abs(at.s)
+        left = np.where(self.used & (moved > 0), left, np.where(total > 0, np.inf, 0.0)[:, None])
         return np.where(step <= 0.25 * left, gradient * (1 + ROUNDING) + price, np.inf)
 
     def _balanced(self, tilt: Array, start: Array | None = None) -> _Trial:

@@ -57,8 +57,9 @@ def lower_certificate(
     """
     value = closest.value[program.edges]
     weight = point.unit * np.maximum(point.y, 0.0) / (value * value)
-    used = weight > 0
-    scale = float(weight.sum())
+    # An edge without a proven alternative gets no weight: any other weights will do.
+    used = (weight > 0) & np.isfinite(closest.ceiling[program.edges]).all(axis=1)
+    scale = float(weight[used].sum())
     if not 0 < scale < np.inf:
         return 0.0
     chosen = program.edges[used]

@@ -235,6 +235,7 @@ def make_state(
     run = Run(
         n=np.zeros(size),
         mean=np.zeros(size),
+        lost=np.zeros(size),
         clipped=np.zeros(size),
         target=np.zeros(size),
         average=np.zeros(size),

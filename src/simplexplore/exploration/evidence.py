@@ -108,8 +108,7 @@ class Evidence(Workspace):
         level = math.log(self._gain_union) - math.log(self.plan.delta_of_rule)
         with self._untouched():
             found = [self._called("gain", gain_bound, edge, level) for edge in self._edges]
-        rewards = self.plan.problem.rewards
-        return np.array(found) * float(rewards.from_unit(1.0) - rewards.from_unit(0.0))
+        return np.array(found) * self.plan.problem.rewards.width
 
     def regret(self) -> Regret:
         """How much more than the recommended policy another can earn, in the user's unit.

@@ -59,7 +59,7 @@ def make_setting(plan: Plan, faces: Simplices) -> MeasuredSetting:
     rows = problem.measured
     row_level, value_level = levels(plan.delta, len(rows))
     inside, outside = map(len, faces.supports)
-    unit = float(problem.rewards.from_unit(1.0) - problem.rewards.from_unit(0.0))
+    unit = problem.rewards.width
     families = [problem.rewards, *(row.noise for row in rows)]
     deviations = np.array(
         [spreads(x, problem.size) if x.knows_sigma else np.ones(problem.size) for x in families]
@@ -125,6 +125,7 @@ def make_run(setting: MeasuredSetting) -> MeasuredRun:
         n=np.zeros(size),
         mean=np.zeros(size),
         measured=np.zeros((setting.rows, size)),
+        lost=np.zeros((1 + setting.rows, size)),
         variance=np.vstack([setting.variance, setting.spread]),
         squares=np.zeros((1 + setting.rows, size + 1)),
         upper=setting.upper.copy(),

@@ -197,7 +197,7 @@ class AnswerTable:
         self.answers = answers
         buffers = _Buffers(answers.polytope.size)
         rewards = answers.polytope.problem.rewards
-        unit = float(rewards.to_unit(answers.epsilon) - rewards.to_unit(0.0))
+        unit = answers.epsilon / rewards.width
         for number in range(len(answers)):
             edges = answers.comparisons(number).edges
             buffers.append(edges.index, -edges.value, unit)

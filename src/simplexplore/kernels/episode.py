@@ -33,6 +33,7 @@ from .records import (
     Setting,
     Table,
 )
+from .running_mean import next_mean
 from .tracking import track
 
 # Running sums are recomputed this often against drift; a power of two.
@@ -45,6 +46,7 @@ def begin(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     for a in range(setting.size):
         run.n[a] = 0.0
         run.mean[a] = 0.0
+        run.lost[a] = 0.0
         run.clipped[a] = min(max(0.0, setting.lowest), setting.highest)
         run.target[a] = 0.0
         run.average[a] = setting.inside[a]
@@ -86,7 +88,7 @@ def observe(setting: Setting, table: Table, run: Run, arm: int, reward: float) -
     apart = reward - run.mean[arm]
     n = run.n[arm] + 1.0
     run.n[arm] = n
-    run.mean[arm] += (reward - run.mean[arm]) / n
+    run.mean[arm], run.lost[arm] = next_mean(run.mean[arm], run.lost[arm], reward, n)
     if setting.betting:
         bet(setting, run, arm, reward)
     learn(setting, run, arm, apart, reward - run.mean[arm])

@@ -35,6 +35,7 @@ from .measured_search import DISTANCE, ROWS_ALONE, search
 from .measured_student import learn
 from .records import GO_ON, STOPPED
 from .rng import beta, normal, uniform
+from .running_mean import next_mean
 
 # Between looks, pulls grow by one part in so many.
 LOOKS = 100
@@ -53,6 +54,7 @@ def begin(setting: MeasuredSetting, run: MeasuredRun) -> None:
     for a in range(setting.size):
         run.n[a] = 0.0
         run.mean[a] = 0.0
+        run.lost[0, a] = 0.0
         run.target[a] = 0.0
         run.w[a] = 0.0
         run.given_up[a] = 0.0
@@ -60,6 +62,7 @@ def begin(setting: MeasuredSetting, run: MeasuredRun) -> None:
         run.closest[a] = -1.0  # there is none
         for i in range(setting.rows):
             run.measured[i, a] = 0.0
+            run.lost[1 + i, a] = 0.0
             run.variance[1 + i, a] = setting.spread[i, a]
             run.upper[i, a] = setting.upper[i, a]
         run.counted[a] = 0.0
@@ -77,7 +80,7 @@ def observe(setting: MeasuredSetting, run: MeasuredRun, arm: int, reward: float)
     run.integers[PULLS] += 1
     run.n[arm] += 1.0
     before = reward - run.mean[arm]
-    run.mean[arm] += before / run.n[arm]
+    run.mean[arm], run.lost[0, arm] = next_mean(run.mean[arm], run.lost[0, arm], reward, run.n[arm])
     if setting.unknown[0]:
         learn(setting, run, 0, arm, before, reward - run.mean[arm])
 
@@ -88,7 +91,9 @@ def observe_row(
 ) -> None:
     """Take in a measurement of the last pull, as of a limit from above."""
     before = value - run.measured[row, arm]
-    run.measured[row, arm] += before / run.n[arm]
+    run.measured[row, arm], run.lost[1 + row, arm] = next_mean(
+        run.measured[row, arm], run.lost[1 + row, arm], value, run.n[arm]
+    )
     if setting.unknown[1 + row]:
         learn(setting, run, 1 + row, arm, before, value - run.measured[row, arm])
 

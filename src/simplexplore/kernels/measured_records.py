@@ -69,6 +69,7 @@ class MeasuredRun(NamedTuple):
     n: Vector  # (K,) pulls
     mean: Vector  # (K,) empirical means of rewards, in unit coordinates
     measured: Matrix  # (rows, K) and of measurements
+    lost: Matrix  # (1 + rows, K) what rounding has left out of them (running_mean.py)
     variance: Matrix  # (1 + rows, K) of rewards and measurements, as known or as learned
     squares: Matrix  # (1 + rows, K + 1) squared deviations from means, and of all; where unknown
     upper: Matrix  # (rows, K) upper ends of means of measurements

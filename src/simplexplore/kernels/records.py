@@ -153,7 +153,8 @@ class Run(NamedTuple):
 
     n: Vector  # (K,) pulls
     mean: Vector  # (K,) empirical means, in unit coordinates
-    clipped: Vector  # (K,) the same within the range of means
+    lost: Vector  # (K,) what rounding has left out of them (running_mean.py)
+    clipped: Vector  # (K,) the means within the range of means
     target: Vector  # (K,) sum of the allocations tracked
     average: Vector  # (K,) their average, late ones weighing more (averaged tracking)
     w: Vector  # (K,) the allocation tracked now

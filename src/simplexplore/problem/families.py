@@ -366,6 +366,10 @@ class Bounded(Bernoulli):
     def to_unit(self, means: npt.ArrayLike) -> Array:
         return (np.asarray(means, dtype=float) - self.low) / (self.high - self.low)
 
+    @property
+    def width(self) -> float:
+        return float(rational(self.high) - rational(self.low))
+
     def places(self, means: Array) -> tuple[Array, Array]:
         pairs = np.array([_place(float(x), self.low, self.high) for x in means])
         return pairs[:, 0], pairs[:, 1]

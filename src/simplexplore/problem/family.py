@@ -208,6 +208,11 @@ class Family(ABC):
         """Means back in the user's coordinates."""
         return np.asarray(means, dtype=float)
 
+    @property
+    def width(self) -> float:
+        """What differs by 1 in unit coordinates, in the user's."""
+        return 1.0
+
     def unit_domain(self) -> tuple[float, float] | None:
         """The domain in unit coordinates."""
         if self.domain is None:

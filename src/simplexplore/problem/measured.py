@@ -306,8 +306,7 @@ def spreads(noise: Family, size: int) -> Array:
     [2.0, 2.0]
     """
     sigma = noise.gaussian_deviations(size)
-    scale = float(noise.from_unit(1.0) - noise.from_unit(0.0))
-    return noise.sigmas(size) if sigma is None else scale * sigma
+    return noise.sigmas(size) if sigma is None else noise.width * sigma
 
 
 def check_measured(

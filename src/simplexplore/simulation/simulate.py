@@ -203,7 +203,7 @@ def drawn_noise(problem: Problem, noise: Array | None) -> Array:
     rewards = problem.rewards
     if noise is None:
         return rewards.sigmas(problem.size)
-    return np.asarray(noise * float(rewards.to_unit(1.0) - rewards.to_unit(0.0)))
+    return np.asarray(noise / rewards.width)
 
 
 def _noise(problem: Problem, means: Array, noise: npt.ArrayLike | None) -> Array | None:
