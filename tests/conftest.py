@@ -27,15 +27,19 @@ def units():
 
 
 # What takes longest comes first, so that no core waits for the last file. The first one compiles
-# everything; those that start beside it need little of that.
+# everything; those that start beside it need nothing of that.
 LONGEST = (
-    *("test_native", "test_allocation", "test_precision", "test_edges"),
+    *("test_native", "test_allocation", "test_store_damage", "test_bound_plot", "test_precision"),
     *("test_dashboard_study", "test_dashboard_running", "test_dashboard_service"),
-    *("test_dashboard_list", "test_dashboard_new_study"),
-    *("test_reproduction", "test_epsilon", "test_store", "test_store_damage", "test_twins"),
-    *("test_study", "test_results_plot", "test_samplers", "test_sampler_contract", "test_costs"),
-    *("test_exploration", "test_service_processes", "test_client", "test_processes", "test_search"),
-    *("test_expected_samples", "test_fuzz", "test_bound_plot", "test_vertices", "test_store_forks"),
+    *("test_dashboard_list", "test_dashboard_new_study", "test_reproduction"),
+    *("test_service_processes", "test_epsilon", "test_unknown_sigma", "test_twins"),
+    *("test_store_files", "test_study", "test_measured_engine", "test_expected_samples"),
+    *("test_measured_bound", "test_regret", "test_simulate_cli", "test_student"),
+    *("test_exploration", "test_store", "test_client", "test_processes", "test_results_plot"),
+    *("test_search", "test_tilt", "test_cli", "test_sampler_contract", "test_study_contract"),
+    *("test_corrections", "test_within", "test_study_cli", "test_samplers", "test_costs"),
+    *("test_fuzz", "test_conflicts", "test_group", "test_intervals", "test_compare"),
+    *("test_tutorials", "test_store_forks", "test_vertices", "test_ratings"),
 )
 
 
