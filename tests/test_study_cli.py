@@ -141,6 +141,7 @@ def test_mistakes():
     assert "--key names one reward; in a file, keys have a column of their own" in message
     assert "a study's name is one line" in refuse("create", MEAL, "--name", "")
     assert "the reward 'good' is not a number" in refuse("tell", "meal", "--arm", "pizza", "good")
+    assert "tell has no option --csv" in refuse("tell", "meal", "--csv", "rewards.csv")
     assert "gaussian rewards are finite numbers; got nan" in refuse(
         "tell", "meal", "--arm", "pizza", "nan"
     )

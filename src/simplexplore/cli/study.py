@@ -180,6 +180,11 @@ def tell(
 ) -> None:
     """Report rewards."""
     given = values or []
+    for one in given:
+        if one.startswith("--"):
+            raise SettingError(
+                f"tell has no option {one}; 'simplexplore study tell --help' lists them."
+            )
     wanted = 0 if file is not None else 1 if arm is not None else 2
     if file is not None and key is not None:
         raise SettingError("--key names one reward; in a file, keys have a column of their own.")

@@ -22,7 +22,7 @@ function figures(found) {
       status.policy_in_words ?? (status.answer ? "none keeps the measured limits" : "not known yet"), interval(status),
       pictured(percent(status.progress), ...bar(status.progress ?? 0)),
       status.confidence === null ? null : confidence(status.confidence),
-      number(status.rewards), number(status.delta),
+      number(status.rewards), status.stop_when?.budget ? null : number(status.delta),
     ]), [6, 7]));
 }
 
