@@ -442,8 +442,8 @@ def of_expected(rows: Rows) -> Iterator[str]:
 
 
 def of_speed(found: dict[str, dict[str, float]]) -> Iterator[str]:
-    yield "CPU time, `top-two`, anytime, 10 runs of up to 200,000 steps, least of four on a busy"
-    yield "machine; base: commit fcdaefe, the version before limits were kept pull by pull.\n"
+    yield "CPU time, `top-two`, anytime, 10 runs of up to 200,000 steps, least of four;"
+    yield "base: commit fcdaefe, the version before limits were kept pull by pull.\n"
     yield cells("instance", "base", "now", "now / base")
     yield cells(*["---"] * 4)
     for name, r in found.items():
