@@ -112,25 +112,29 @@ def affords(setting: Setting) -> bool:
 
 
 @kernel
-def tried(setting: Setting, table: Table, run: Run, edge: int) -> float:
-    """How often the arms of an edge were tried: the rarest of them.
-
-    Where samples have limits, an arm may have few samples because they are dear, and an edge with
-    little of a rare arm be studied at length by its other ones. What counts is how many pulls went
-    into the estimate of its gap.
-    """
+def rarest_of(table: Table, run: Run, edge: int) -> float:
+    """Samples of the rarest arm of an edge."""
     rarest = math.inf
+    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        rarest = min(rarest, run.n[table.arm[k]])
+    return rarest
+
+
+@kernel
+def pulls_into(setting: Setting, table: Table, run: Run, edge: int) -> float:
+    """Pulls that went into the estimate of an edge's gap, where samples have limits.
+
+    An arm may have few samples because they are dear, and an edge with little of a rare arm be
+    studied at length by its other ones.
+    """
     squares = 0.0
     spread = 0.0
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         a = table.arm[k]
-        if setting.anytime:
-            square = table.v[k] * table.v[k]
-            squares += square
-            spread += square / (run.n[a] * setting.pulls_for_one[a])
-        else:
-            rarest = min(rarest, run.n[a])
-    return squares / spread if setting.anytime else rarest
+        square = table.v[k] * table.v[k]
+        squares += square
+        spread += square / (run.n[a] * setting.pulls_for_one[a])
+    return squares / spread
 
 
 @kernel
@@ -144,7 +148,11 @@ def challenger_of(setting: Setting, table: Table, run: Run, price: float) -> int
         score = evidence(setting, table, run, first, edge)
         if score >= least:  # a price only adds to it, and logarithms are slow
             continue
-        score += price * math.log(tried(setting, table, run, edge))
+        if setting.anytime:
+            tried = pulls_into(setting, table, run, edge)
+        else:
+            tried = rarest_of(table, run, edge)
+        score += price * math.log(tried)
         if score < least:
             least = score
             challenger = edge

@@ -120,10 +120,10 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     for a in range(setting.size):
         run.w[a] = 0.0
     first = table.first_edge[vertex]
-    rarity = ON_A_BUDGET if affords(setting) else PRICE
+    price_of_rarity = ON_A_BUDGET if affords(setting) else PRICE
     if run.integers[PULLS] % EVERY == EVERY - 1:
-        rarity = MORE
-    challenger = challenger_of(setting, table, run, rarity)
+        price_of_rarity = MORE
+    challenger = challenger_of(setting, table, run, price_of_rarity)
     base, end = table.first_entry[challenger], table.first_entry[challenger + 1]
     share(setting, table, run, first, challenger)
     total = 0.0
