@@ -25,6 +25,8 @@ from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.samplers import SAMPLERS, TRACKINGS
 from strategies import CASES, case, distinct_means, systems
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 HERE = Path(__file__).parent
 OWN = [str(HERE.parent / "examples" / "weakest_edge.py"), str(HERE / "data" / "inside.py")]
 STEPS = 100

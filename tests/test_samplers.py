@@ -18,6 +18,8 @@ from simplexplore.report.results_text import circumstances
 from simplexplore.samplers import SAMPLERS, find_sampler
 from simplexplore.simulation import backends as runner
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 
 @pytest.mark.parametrize(("seed", "scenario"), crossed(AWKWARD, SCENARIOS))
 def test_optimal_allocations_are_optimal(seed, scenario):

@@ -1,11 +1,11 @@
-"""The compiled step functions against the slow twin: the same arms for 250 steps."""
+"""The compiled step functions against the slow twin: the same arms step by step."""
 
 import numpy as np
 import pytest
 
 from engines import engine_for, follow, natively
 from instances import TRUTH, drawn
-from nightly import crossed
+from nightly import NIGHTLY, crossed
 from simplexplore.exploration.arrays import scenario_of_rule
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.records import VERTEX
@@ -14,7 +14,7 @@ from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 from twins import STOP, Twin
 
-STEPS = 250
+STEPS = 250 if NIGHTLY else 150
 
 # Two groups of arms with a limit each; an equality; unequal deviations.
 ROWS = ([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]], [0.5, 0.4])

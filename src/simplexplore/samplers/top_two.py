@@ -121,25 +121,8 @@ def rarest_of(table: Table, run: Run, edge: int) -> float:
 
 
 @kernel
-def pulls_into(setting: Setting, table: Table, run: Run, edge: int) -> float:
-    """Pulls that went into the estimate of an edge's gap, where samples have limits.
-
-    An arm may have few samples because they are dear, and an edge with little of a rare arm be
-    studied at length by its other ones.
-    """
-    squares = 0.0
-    spread = 0.0
-    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
-        a = table.arm[k]
-        square = table.v[k] * table.v[k]
-        squares += square
-        spread += square / (run.n[a] * setting.pulls_for_one[a])
-    return squares / spread
-
-
-@kernel
 def challenger_of(setting: Setting, table: Table, run: Run, price: float) -> int:
-    """The edge with the least evidence, and so much of the logarithm of how often it was tried."""
+    """The edge with the least evidence and so much of the logarithm of how often it was tried."""
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     challenger = first
@@ -148,11 +131,7 @@ def challenger_of(setting: Setting, table: Table, run: Run, price: float) -> int
         score = evidence(setting, table, run, first, edge)
         if score >= least:  # a price only adds to it, and logarithms are slow
             continue
-        if setting.anytime:
-            tried = pulls_into(setting, table, run, edge)
-        else:
-            tried = rarest_of(table, run, edge)
-        score += price * math.log(tried)
+        score += price * math.log(rarest_of(table, run, edge))
         if score < least:
             least = score
             challenger = edge

@@ -17,13 +17,15 @@ from simplexplore.kernels.kernel import kernel
 from simplexplore.kernels.maximin import maximin, worthwhile
 from simplexplore.kernels.records import PULLS, VERTEX, Memory, Run, Setting, Table
 
-from .top_two import ON_A_BUDGET, PRICE, affords, challenger_of, share, turns
+from .top_two import ON_A_BUDGET, PRICE, affords, evidence, rarest_of, share, turns
 
 # The vertex of the last solution, plus one, and when the next one is due; the arms' prices; until
 # when a new vertex waits for its solution, and how many turns there were; how many of them each
-# arm had; the arm that is saved for, plus one.
+# arm had; the arm that is saved for, plus one, and before how many pulls no turn is due.
 ARM_VECTORS = 5
-EDGE_VECTORS = 1
+# Weights of the last solution; the logarithm of how often an edge was tried, when last asked for,
+# after how many pulls that was, and how fast it may grow since.
+EDGE_VECTORS = 4
 TRACKING = "focused"
 
 # Growth of samples after which prices are computed again: 0, 1, 2 and 5% stop equally soon.
@@ -48,6 +50,9 @@ MORE = 2.0
 # none, and limits, not its share, say how often it is played.
 LEAST_PRICE = 1e-3
 
+# More than the rounding of a logarithm of pulls.
+ROUNDING = 1e-9
+
 
 @kernel
 def solve(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
@@ -66,6 +71,79 @@ def solve(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     for a in range(setting.size):
         # Where there is no solution, all arms cost the same.
         price[a] = max(price[a], LEAST_PRICE * dearest) if gap < math.inf else 1.0
+
+
+@kernel
+def pulls_into(setting: Setting, table: Table, run: Run, edge: int) -> float:
+    """Pulls that went into the estimate of an edge's gap.
+
+    An arm may have few samples because they are dear, and an edge with little of a rare arm be
+    studied at length by its other ones.
+    """
+    squares = 0.0
+    spread = 0.0
+    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        a = table.arm[k]
+        square = table.v[k] * table.v[k]
+        squares += square
+        spread += square / (run.n[a] * setting.pulls_for_one[a])
+    return squares / spread
+
+
+@kernel
+def challenger_of(setting: Setting, table: Table, run: Run, memory: Memory, price: float) -> int:
+    """The edge with the least evidence and so much of the logarithm of pulls that went into it.
+
+    A logarithm is only computed where it decides. As long as no pull has expired it is no less than
+    before, and no more by the pulls since then over those of the rarest arm.
+    """
+    vertex = run.integers[VERTEX]
+    first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
+    low, since, rate = memory.edges[1], memory.edges[2], memory.edges[3]
+    pulls = float(run.integers[PULLS])
+    none_expired = memory.excess[setting.limit.size + setting.total.size] == pulls
+    closest = first
+    least = math.inf
+    second = math.inf
+    for edge in range(first, last):
+        bound = evidence(setting, table, run, first, edge)
+        if none_expired:
+            bound += price * low[edge]
+        run.time[edge - first] = bound
+        if bound < least:
+            second = least
+            least = bound
+            closest = edge
+        elif bound < second:
+            second = bound
+    if none_expired and rate[closest] > 0.0:
+        most = low[closest] + 2.0 * ROUNDING + rate[closest] * (pulls - since[closest])
+        if evidence(setting, table, run, first, closest) + price * most < second:
+            return closest
+    challenger = closest
+    least = math.inf
+    for i in range(-1, last - first):
+        edge = closest if i < 0 else first + i
+        if run.time[edge - first] > least or (edge == closest and i >= 0):
+            continue
+        tried = math.log(pulls_into(setting, table, run, edge))
+        if none_expired:
+            low[edge] = tried - ROUNDING
+            since[edge] = pulls
+            rate[edge] = 1.0 / rarest_of(table, run, edge)
+        score = evidence(setting, table, run, first, edge) + price * tried
+        if score < least or (score == least and edge < challenger):
+            least = score
+            challenger = edge
+    return challenger
+
+
+@kernel
+def next_turn(setting: Setting, taken: float) -> float:
+    """Pulls before which there are no more turns than were taken, a little less for rounding."""
+    size = float(setting.size)
+    root = (taken + 1.0) / (TURNS * size) + size
+    return root * root - size * size - 2.0
 
 
 @kernel
@@ -92,6 +170,7 @@ def take_turn(setting: Setting, run: Run, memory: Memory, pulls: float) -> None:
     taken[arm] += 1.0
     count[1] += 1.0
     ahead = count[1] - turns(setting, pulls, TURNS)
+    saved_for[1] = next_turn(setting, count[1])
     saved_for[0] = 0.0
     if arm != wanted and ahead * setting.inside[wanted] < 1.0:
         saved_for[0] = wanted + 1.0
@@ -114,7 +193,8 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     moved = last[0] != vertex + 1.0 and pulls >= memory.arms[2, 0]
     if moved or pulls >= last[1]:
         solve(setting, table, run, memory)
-    if memory.arms[4, 0] > 0.0 or turns(setting, pulls, TURNS) > memory.arms[2, 1]:
+    is_due = pulls >= memory.arms[4, 1] and turns(setting, pulls, TURNS) > memory.arms[2, 1]
+    if memory.arms[4, 0] > 0.0 or is_due:
         take_turn(setting, run, memory, pulls)
         return
     for a in range(setting.size):
@@ -123,7 +203,7 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
     price_of_rarity = ON_A_BUDGET if affords(setting) else PRICE
     if run.integers[PULLS] % EVERY == EVERY - 1:
         price_of_rarity = MORE
-    challenger = challenger_of(setting, table, run, price_of_rarity)
+    challenger = challenger_of(setting, table, run, memory, price_of_rarity)
     base, end = table.first_entry[challenger], table.first_entry[challenger + 1]
     share(setting, table, run, first, challenger)
     total = 0.0
