@@ -52,7 +52,8 @@ def test_constants():
         strengths = first * given["ratio"] ** -np.arange(30.0)
         assert tilts.strength == pytest.approx(np.append(strengths, 0.0), rel=1e-15)
         assert tilts.scale == pytest.approx(np.array(given["p"]) / sum(given["p"]), rel=1e-15)
-        assert len(tilts.scale) == given["scales"]
+        assert len(tilts.scale) == given["scales"] == tilt.SCALES
+        assert len(tilts.strength) == tilt.TILTS
         for side, name in enumerate(("lose", "win")):
             prior = given[name]
             used = tilts.share[side] > 0
@@ -209,6 +210,27 @@ def test_rounding_of_the_statistic_is_taken_off():
         points = certificates.feasible_points(rng, state, lam, 0.0, math.inf, 20)
         least = float(state.log_conjugate(points).min()) + math.log(0.05)
         assert 700 < one.evidence() <= least
+
+
+@pytest.mark.parametrize("rewards", [Gaussian(0.7), Bernoulli(), Poisson()], ids=lambda r: r.name)
+def test_rounding_is_that_of_the_worst_tilt_that_matters(rewards):
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        n, means = rng.integers(1, 10 ** rng.integers(1, 5), 2), rng.uniform(0.05, 0.95, 2)
+        one = Comparison(rewards, [1.0, -1.0], n, means)
+        setting, run, lam = one.setting, one.run, float(rng.uniform(0.05, 0.95))
+        for side in (0, 1):
+            own = tilt.own_of(setting, run, side)
+            tilts = [tilt.exponent(setting, run, side, side, k, lam, own) for k in range(30)]
+            top = max(0.0, *(value for value, _, _ in tilts))
+            linear = rewards.name == "gaussian"
+            sizes = [
+                abs(slope * lam) + own[0] * s * s + own[1] * (abs(slope) if linear else own[0] * s)
+                for s, (value, slope, _) in zip(setting.tilts.strength, tilts, strict=False)
+                if value > top - 60
+            ]
+            found = tilt.rounding_of_arm(setting, run, side, side, lam, top)
+            assert found == pytest.approx(2.0**-50 * (max(sizes, default=0.0) + top), rel=1e-12)
 
 
 def test_zero_one_rewards_are_coins():

@@ -38,6 +38,16 @@ _LONGEST_STEP = 20.0
 # Curvature that rounding could hide is not trusted.
 _LEAST_CURVATURE = 1e-7
 
+# Tilts of an arm, the last of which is none, and scales.
+TILTS = 31
+SCALES = 20
+
+# Rows of Memory.tilting: an arm's tilts with two derivatives, one after the other; shares of the
+# scales; the edge's arms by scale, with two derivatives and the largest exponent; an arm to spare.
+# Whatever one loop reads lies in one row: compilers see then that it does not write there.
+FIRST, SECOND = TILTS, 2 * TILTS
+SLOPE, BEND, TOP = SCALES, 2 * SCALES, 3 * SCALES
+
 _TINY = 1e-200
 _ROUNDING = 2.0**-50
 
@@ -81,85 +91,86 @@ def tilt_arm(
 ) -> float:
     """Mixture of an arm's tilts, by scale: value over e^top, and two derivatives of its log.
 
-    They go to three rows of `work`; top is returned. What underflows only lowers the evidence.
+    They go to a row of `work`; top is returned. What underflows only lowers the evidence.
     """
     tilts = setting.tilts
-    last = tilts.strength.size - 1
+    last = TILTS - 1
     own = own_of(setting, run, arm)
+    each, scales = work[0], work[row]
     top = 0.0  # the last one is no tilt: its exponent is 0
     for k in range(last):
-        work[0, k], work[1, k], work[2, k] = exponent(setting, run, arm, side, k, lam, own)
-        top = max(top, work[0, k])
-    work[0, last], work[1, last], work[2, last] = 0.0, 0.0, 0.0
-    value, first, second = work[0], work[1], work[2]
-    for k in range(last + 1):
-        below = value[k] - top
+        value, first, second = exponent(setting, run, arm, side, k, lam, own)
+        each[k], each[FIRST + k], each[SECOND + k] = value, first, second
+        top = max(top, value)
+    each[last], each[FIRST + last], each[SECOND + last] = 0.0, 0.0, 0.0
+    for k in range(TILTS):
+        below = each[k] - top
         x = math.exp(below) if below > -700.0 else 0.0
-        dx = first[k]
-        value[k] = x
-        second[k] = (second[k] + dx * dx) * x
-        first[k] = dx * x
-    total, slope, bend = work[row], work[row + 1], work[row + 2]
-    scales = tilts.scale.size
-    for j in range(scales):
-        total[j], slope[j], bend[j] = 0.0, 0.0, 0.0
+        dx = each[FIRST + k]
+        each[k] = x
+        each[FIRST + k] = dx * x
+        each[SECOND + k] = (each[SECOND + k] + dx * dx) * x
+    for j in range(3 * SCALES):
+        scales[j] = 0.0
     for i in range(tilts.share.shape[1]):  # scales in the inner loops, which become vectors
         step, share = tilts.step[side, i], tilts.share[side, i]
         if step >= 0:
-            for j in range(scales):
-                total[j] += share * value[j + step]
-            for j in range(scales):
-                slope[j] += share * first[j + step]
-            for j in range(scales):
-                bend[j] += share * second[j + step]
+            for j in range(SCALES):
+                scales[j] += share * each[j + step]
+                scales[SLOPE + j] += share * each[FIRST + j + step]
+                scales[BEND + j] += share * each[SECOND + j + step]
         else:
-            for j in range(scales):
-                total[j] += share * value[last]
-    for j in range(scales):
-        if total[j] > 0.0:
-            slope[j] /= total[j]
-            bend[j] = bend[j] / total[j] - slope[j] * slope[j]
+            constant = share * each[last]
+            for j in range(SCALES):
+                scales[j] += constant
+    for j in range(SCALES):
+        total = scales[j]
+        if total > 0.0:
+            slope = scales[SLOPE + j] / total
+            scales[SLOPE + j] = slope
+            scales[BEND + j] = scales[BEND + j] / total - slope * slope
+    scales[TOP] = top
     return top
 
 
 @inlined
 def row_of(i: int) -> int:
-    """Where the i-th arm of an edge has its rows in `work`; before them: tilts, and scales."""
-    return 4 + 3 * i
+    """Where the i-th arm of an edge has its row in `work`."""
+    return 2 + i
 
 
 @long
 def log_evidence(
     setting: Setting, table: Table, run: Run, work: Matrix, edge: int, lam: Vector
 ) -> float:
-    """Log of the mixture at means lam; the share of each scale goes to row 3 of `work`."""
+    """Log of the mixture at means lam; the shares of the scales go to row 1 of `work`."""
     begin = table.first_entry[edge]
     size = table.first_entry[edge + 1] - begin
     top = 0.0
+    scale = setting.tilts.scale
     for i in range(size):
         side = 1 if table.v[begin + i] > 0.0 else 0
         top += tilt_arm(setting, run, work, table.arm[begin + i], side, lam[i], row_of(i))
     total = 0.0
-    scale = setting.tilts.scale
-    for j in range(scale.size):
+    for j in range(SCALES):
         product = scale[j]
         for i in range(size):
             product *= work[row_of(i), j]
-        work[3, j] = product
+        work[1, j] = product
         total += product
     if not total > 0.0:
         return -math.inf
-    for j in range(scale.size):
-        work[3, j] /= total
+    for j in range(SCALES):
+        work[1, j] /= total
     return top + math.log(total)
 
 
 @inlined
-def averaged(setting: Setting, work: Matrix, row: int) -> float:
-    """A row of `work`, averaged by the shares of the scales."""
+def averaged(work: Matrix, row: int, first: int) -> float:
+    """Slopes or bends of a row of `work`, averaged by the shares of the scales."""
     total = 0.0
-    for j in range(setting.tilts.scale.size):
-        total += work[3, j] * work[row, j]
+    for j in range(SCALES):
+        total += work[1, j] * work[row, first + j]
     return total
 
 
@@ -200,17 +211,16 @@ def newton_step(setting: Setting, table: Table, memory: Memory, edge: int) -> tu
     slope, step, normal, held = newton[1], newton[2], newton[3], newton[4]
     begin = table.first_entry[edge]
     size = table.first_entry[edge + 1] - begin
-    scales = setting.tilts.scale.size
     for i in range(size):
-        slope[i] = averaged(setting, work, row_of(i) + 1)
+        slope[i] = averaged(work, row_of(i), SLOPE)
     for i in range(size):
         for k in range(i + 1):
             total = 0.0
-            for j in range(scales):
-                apart = (work[row_of(i) + 1, j] - slope[i]) * (work[row_of(k) + 1, j] - slope[k])
-                total += work[3, j] * apart
+            for j in range(SCALES):
+                one, other = work[row_of(i), SLOPE + j], work[row_of(k), SLOPE + j]
+                total += work[1, j] * ((one - slope[i]) * (other - slope[k]))
             if i == k:
-                total += averaged(setting, work, row_of(i) + 2)
+                total += averaged(work, row_of(i), BEND)
                 total += _LEAST_CURVATURE * slope[i] * slope[i] + _TINY
             still = held[i] != 0.0 or held[k] != 0.0
             memory.hessian[i, k] = (1.0 if i == k else 0.0) if still else total
@@ -316,13 +326,10 @@ def descend(
 def steepest(setting: Setting, work: Matrix, n: float, side: int) -> float:
     """How steep an arm's averaged exponent can get where exponents are linear in the mean."""
     tilts = setting.tilts
+    strongest = tilts.step[side, 0]
     total = 0.0
-    for j in range(tilts.scale.size):
-        most = 0.0
-        for i in range(tilts.share.shape[1]):
-            if tilts.step[side, i] >= 0 and tilts.share[side, i] > 0.0:
-                most = max(most, abs(tilts.slope[side, j + tilts.step[side, i]]))
-        total += work[3, j] * most
+    for j in range(SCALES):
+        total += work[1, j] * abs(tilts.slope[side, j + strongest])
     return n * total
 
 
@@ -342,9 +349,9 @@ def multiplier_of_plane(
     for i in range(size):
         v = table.v[begin + i]
         arm = table.arm[begin + i]
-        slope[i] = averaged(setting, work, row_of(i) + 1)
+        slope[i] = averaged(work, row_of(i), SLOPE)
         least = _LEAST_CURVATURE * slope[i] * slope[i] + _TINY
-        bend[i] = max(averaged(setting, work, row_of(i) + 2), least)
+        bend[i] = max(averaged(work, row_of(i), BEND), least)
         if held[i] == 0.0:
             along -= v * slope[i] / bend[i]
             across += v * v / bend[i]
@@ -385,7 +392,7 @@ def loss_of_arm(
     lam, slope, bend = memory.newton[0], memory.newton[1], memory.newton[3]
     k = table.first_entry[edge] + i
     v, arm = table.v[k], table.arm[k]
-    spare = work.shape[0] - 3
+    spare = work.shape[0] - 1
     pull = slope[i] + gamma * v
     if pull == 0.0:
         return 0.0
@@ -401,24 +408,24 @@ def loss_of_arm(
             return abs(pull) * abs(there - lam[i])
         sure = False
         tilt_arm(setting, run, work, arm, 1 if v > 0.0 else 0, there, spare)
-        if (gamma * v + averaged(setting, work, spare + 1)) * pull <= 0.0:
+        if (gamma * v + averaged(work, spare, SLOPE)) * pull <= 0.0:
             return abs(pull) * abs(there - lam[i])
         reach *= 4.0
     return math.inf
 
 
 @kernel
-def rounding_of_arm(setting: Setting, run: Run, arm: int, side: int, lam: float) -> float:
-    """A bound on the rounding in the exponents of the tilts that matter."""
+def rounding_of_arm(
+    setting: Setting, run: Run, arm: int, side: int, lam: float, top: float
+) -> float:
+    """A bound on the rounding in the exponents of the tilts that matter; top is the largest.
+
+    It is that of the strongest one.
+    """
     tilts = setting.tilts
     own = own_of(setting, run, arm)
     n, mean, _ = own
-    top = 0.0
-    for k in range(tilts.strength.size - 1):
-        value, _, _ = exponent(setting, run, arm, side, k, lam, own)
-        top = max(top, value)
-    most = 0.0
-    for k in range(tilts.strength.size - 1):
+    for k in range(TILTS - 1):
         value, slope, _ = exponent(setting, run, arm, side, k, lam, own)
         if value > top - 60.0:
             s = tilts.strength[k]
@@ -427,8 +434,8 @@ def rounding_of_arm(setting: Setting, run: Run, arm: int, side: int, lam: float)
                 size += abs(slope * mean)
             else:
                 size += n * s * abs(mean)
-            most = max(most, size)
-    return _ROUNDING * (most + abs(top))
+            return _ROUNDING * (size + top)
+    return _ROUNDING * top
 
 
 @kernel
@@ -450,7 +457,8 @@ def certified(
         v = table.v[begin + i]
         off += v * lam[i]
         beyond += abs(v * lam[i])
-        bound -= rounding_of_arm(setting, run, table.arm[begin + i], 1 if v > 0.0 else 0, lam[i])
+        arm, side, top = table.arm[begin + i], 1 if v > 0.0 else 0, memory.tilting[row_of(i), TOP]
+        bound -= rounding_of_arm(setting, run, arm, side, lam[i], top)
     for i in range(table.first_entry[edge + 1] - begin):
         bound -= loss_of_arm(setting, table, run, memory, edge, i, gamma)
     bound += gamma * off - _ROUNDING * gamma * beyond
