@@ -217,6 +217,26 @@ def test_machine_code_on_disk_needs_no_compiler():
     assert run_python(code) == "False"
 
 
+def test_ones_own_code_on_disk_may_need_numba(tmp_path):
+    code = f"""
+        from pathlib import Path
+        from simplexplore.exploration.compile import Program
+        from simplexplore.samplers import find_sampler
+        for power in ("edge", "(edge + 1)"):
+            file = Path({str(tmp_path)!r}, f"mine{{len(power)}}.py")
+            file.write_text(
+                "def reached(setting, table, run, edge, statistic):\\n"
+                f"    return statistic ** {{power}} > 8.0\\n"
+            )
+            program = Program(find_sampler("uniform").file, file, "reached", "closed", False)
+            reached = program.bound("reached", program.slots.reached).entry
+            print([reached(0, 0, 0, edge, 2.0) for edge in range(5)])
+    """
+    found = "[False, False, False, False, True]\n[False, False, False, True, True]"
+    cache = {"SIMPLEXPLORE_CACHE": str(tmp_path)}
+    assert [run_python(code, **cache) for _ in range(2)] == [found, found]
+
+
 # ---------------------------------------------------------------- compiling behind
 
 

@@ -23,6 +23,11 @@ _OURS = __name__.partition(".")[0] + "."
 _NUMBERS = (types.float64, types.int64, types.uint64)
 
 
+def is_ours(module: str) -> bool:
+    """Whether a module is part of this package."""
+    return module.startswith(_OURS)
+
+
 class _Lower(lowering.Lower):
     _known: ClassVar[dict[Any, Any]] = {}
 
@@ -109,7 +114,7 @@ class _Lower(lowering.Lower):
                 place = builder.extract_value(at, d) if several else at
                 # No index of ours counts from the end, and looking takes a tenth of a step.
                 known = isinstance(place, ir.Constant) and place.constant >= 0
-                if not (known or self.func_ir.func_id.modname.startswith(_OURS)):
+                if not (known or is_ours(self.func_ir.func_id.modname)):
                     below = builder.icmp_signed("<", place, WORD(0))
                     place = builder.select(below, builder.add(place, length), place)
                 offset = builder.add(offset, place) if d else place

@@ -106,6 +106,8 @@ def _engine() -> llvm.ExecutionEngine:
 
 
 def _load(symbol: str, code: bytes) -> int:
+    if b"numba_" in code:  # of one's own, where a power may fail: it calls functions of numba's
+        _compiler()
     with _LOADING:
         engine = _engine()
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))

@@ -12,10 +12,8 @@ slower to compile, not kept on disk, the same results.
 
 from __future__ import annotations
 
-import gc
 import types as python
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -28,14 +26,16 @@ from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.interpreter import Interpreter
 from numba.core.ir_utils import build_definitions, get_definition, guard
-from numba.core.registry import CPUDispatcher
+from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.ssa import reconstruct_ssa
 from numba.extending import typeof_impl
 
+from .collector import without_collector
 from .kernel import options
 from .known_fields import put_in
-from .lowering import KernelLowering
+from .lowering import KernelLowering, is_ours
 from .record_types import WORD, Record, signature_of
 
 # Kernels own no memory, so reference counting (which costs more than the arithmetic) is off.
@@ -43,6 +43,8 @@ from .record_types import WORD, Record, signature_of
 _OPTIONS = {"error_model": "numpy", "_nrt": False}
 _PART = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True} | _OPTIONS
 _WHOLE = {"nogil": True} | _OPTIONS
+
+cpu_target.target_context  # noqa: B018  (lets code that is read back find numba's functions)
 
 
 class _Library(JITCodeLibrary):
@@ -145,6 +147,25 @@ class _KnownFields(FunctionPass):
         return put_in(state.func_ir, state.args, nodes, definition, Record)
 
 
+class _Interpreter(Interpreter):
+    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
+        """Look for what needs rewriting: `with`, stars and dicts, of which ours have none."""
+        if is_ours(self.func_id.modname):
+            return func_ir
+        return super().post_process(peepholes, func_ir)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _TranslateByteCode(untyped_passes.TranslateByteCode):
+    """Numba's, with the class above."""
+
+    _name = "kernel_bytecode"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = _Interpreter(state.func_id).interpret(state.bc)
+        return True
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _ReconstructSSA(untyped_passes.ReconstructSSA):
     """Numba's, without looking where variables end: nothing is to be freed there."""
@@ -173,6 +194,7 @@ _OURS = {
     typed_passes.NativeLowering: KernelLowering,
     typed_passes.PreLowerStripPhis: _StripPhis,
     untyped_passes.ReconstructSSA: _ReconstructSSA,
+    untyped_passes.TranslateByteCode: _TranslateByteCode,
 }
 
 # Passes for what no kernel has: closures, with blocks, literal types, array expressions. They find
@@ -267,22 +289,10 @@ def _type_of_function(function: Callable[..., Any], _: Any) -> types.Type | None
     return None if options(function) is None else types.Dispatcher(_part(function))
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Numba makes millions of objects and leaves little to collect; looking for it takes time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def compiled(function: Callable[..., Any], form: str, kind: str) -> tuple[str, bytes]:
     """Symbol and machine code of a unit."""
     types_of = signature_of(form, kind)
     made = CFunc(function, types_of, {}, _WHOLE, _WholeCompiler)
-    with _without_collector():
+    with without_collector():
         made.compile()
     return made.native_name, made._library._get_compiled_object()

@@ -43,9 +43,9 @@ FORMS: dict[str, tuple[str, ...]] = {
 
 # Kinds of rewards, and what is known of the setting's fields; branches on these are not compiled.
 KINDS: dict[str, dict[str, bool]] = {
-    "closed": {"closed_form": True, "learning": False},
+    "closed": {"closed_form": True, "learning": False, "betting": False},
     "root": {"closed_form": False, "learning": False},
-    "learned": {"closed_form": False, "learning": True},
+    "learned": {"closed_form": False, "learning": True, "betting": False},
 }
 
 
