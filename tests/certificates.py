@@ -144,7 +144,7 @@ class Kernels:
         self.edge = one_edge(size)._replace(first_root=memory.edge.first_root)
         self.run = run._replace(gradient=np.zeros(size))
         self.memory = memory._replace(
-            tilting=np.zeros((4 + 3 * (size + 1), memory.tilting.shape[1])),
+            tilting=np.zeros((3 + size, memory.tilting.shape[1])),
             newton=np.zeros((6, size)),
             hessian=np.zeros((size, size)),
         )

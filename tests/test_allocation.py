@@ -98,14 +98,14 @@ def with_genres(size, seed):
     return Problem(size, (matrix, limit)), means
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_times_of_many_arms_are_close_to_a_proven_lower_bound(scenario):
+def test_times_of_many_arms_are_close_to_a_proven_lower_bound():
     problem, means = with_genres(300, seed=0)
     bound = lower_bound(problem, means)
-    lower = gaussian_lower_time(
-        directions_of(bound), means, np.ones(300), *allowed(problem, scenario)
-    )
-    assert lower <= bound.scenarios[scenario].characteristic_time <= 1.01 * lower
+    for scenario in SCENARIOS:
+        lower = gaussian_lower_time(
+            directions_of(bound), means, np.ones(300), *allowed(problem, scenario)
+        )
+        assert lower <= bound.scenarios[scenario].characteristic_time <= 1.01 * lower
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_gap_is_small_on_well_posed_problems(name, domain):
 @pytest.mark.parametrize(("name", "domain"), crossed(CASES, [False, True]))
 def test_certificate_of_a_solver_stopped_early_is_honest(name, domain, monkeypatch):
     monkeypatch.setattr(bound_module, "WORST_GAP", math.inf)
-    errors, refused, pool = [], 0, solved(name, domain)[:4]
-    for steps, (_, problem, means, true) in itertools.product((1, 3, 8), pool):
+    errors, refused = [], 0
+    for steps, (_, problem, means, true) in zip((1, 3, 8) * 2, solved(name, domain), strict=False):
         with monkeypatch.context() as patch:
             patch.setattr(solver, "MAX_STEPS", steps)
             patch.setattr(solver, "MAX_WEIGHINGS", steps)
@@ -217,8 +217,8 @@ def test_certificate_of_a_solver_stopped_early_is_honest(name, domain, monkeypat
             assert here.characteristic_time / (1 + here.relative_gap) <= exact * (1 + slip)
             errors.append(here.characteristic_time / exact - 1)
     # It was indeed stopped early, otherwise nothing was tested.
-    assert sum(error > 1e-4 for error in errors) >= 5
-    assert refused < 10
+    assert sum(error > 1e-4 for error in errors) >= 3
+    assert refused < 5
 
 
 def check_feasible(problem, scenario, w):
@@ -302,10 +302,7 @@ def instances(draw):
     return system, chosen, means, bound
 
 
-@HYPOTHESIS
-@given(instances(), st.data())
-def test_permuting_arms_permutes_answers(instance, data):
-    system, chosen, means, bound = instance
+def permute_arms(system, chosen, means, bound, data):
     order = np.array(data.draw(st.permutations(range(system.size))))
     moved = np.empty(system.size, dtype=int)
     moved[order] = np.arange(system.size)  # arm a becomes arm order[a]
@@ -318,18 +315,12 @@ def test_permuting_arms_permutes_answers(instance, data):
     compare(bound, other, order)
 
 
-@HYPOTHESIS
-@given(instances(), st.data())
-def test_scaling_rows_changes_nothing(instance, data):
-    system, chosen, means, bound = instance
+def scale_rows(system, chosen, means, bound, data):
     scaled = system.scaled(data.draw(factors(len(system.rows))))
     compare(bound, lower_bound(scaled.problem(chosen.family), means))
 
 
-@HYPOTHESIS
-@given(instances(), st.data())
-def test_adding_a_redundant_row_changes_nothing(instance, data):
-    system, chosen, means, bound = instance
+def add_a_redundant_row(system, chosen, means, bound, data):
     extra = np.array([float(x) for x in data.draw(rows_of(system.size))])
     # Any bound that holds on the whole simplex is redundant; at its largest entry it touches.
     room = data.draw(st.sampled_from([0.0, 0.5]))
@@ -339,15 +330,19 @@ def test_adding_a_redundant_row_changes_nothing(instance, data):
     compare(bound, again)
 
 
-@HYPOTHESIS
-@given(instances())
-def test_repeating_all_rows_changes_nothing(instance):
-    system, chosen, means, bound = instance
+def repeat_all_rows(system, chosen, means, bound, _):
     rows = system.constraints()
     rows += [
         Constraint(f"{c.name} again", 2 * c.coefficients, 2 * c.lower, 2 * c.upper) for c in rows
     ]
     compare(bound, lower_bound(Problem(system.size, rows, chosen.family), means))
+
+
+@HYPOTHESIS
+@given(instances(), st.data())
+def test_what_changes_nothing(instance, data):
+    for change in (permute_arms, scale_rows, add_a_redundant_row, repeat_all_rows):
+        change(*instance, data)
 
 
 @HYPOTHESIS

@@ -16,6 +16,7 @@ from nightly import examples
 from simplexplore.bound import bound as bound_module
 from simplexplore.bound import result
 from simplexplore.bound.bound import lower_bound
+from simplexplore.bound.corollaries import condition_number
 from simplexplore.bound.information import binary_kl
 from simplexplore.errors import (
     InfeasibleError,
@@ -435,6 +436,31 @@ def test_condition_number_does_not_depend_on_the_scale_of_rows():
     tight = np.r_[True, True, vertex.policy == 0]
     sizes = np.linalg.svd(active[tight], compute_uv=False)
     assert kappas[0] == pytest.approx(sizes[0] / sizes[-1], rel=1e-9)
+
+
+def test_condition_number_where_arms_have_limits_of_their_own():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        row, means = rng.normal(size=7), rng.normal(size=7)
+        limits = ["0.05 <= a1 <= 0.3", "each <= 0.25", "a2 <= 0.25", "a3 == 0.1"]
+        problem = Problem(7, [*limits, Constraint("row", row, upper=float(row.mean()))])
+        polytope = Polytope(problem)
+        vertex = polytope.optimal_vertex(means)
+        active = polytope.active(vertex)
+        rows = [np.ones(7), *(c.coefficients for c in problem.constraints if c.name in active)]
+        rows += list(np.eye(7)[vertex.policy == 0])
+        sizes = np.linalg.svd([x / np.linalg.norm(x) for x in rows], compute_uv=False)
+        found = condition_number(polytope, vertex)
+        assert found == pytest.approx(sizes[0] / sizes[-1], rel=1e-9)
+
+
+def test_rows_that_are_almost_parallel_are_no_reason_to_refuse_a_bound():
+    # At (1/2, 1/2) the total and this row bind; the squares of their difference are rounding.
+    tiny = 1e-10
+    row = Constraint("row", [1 + tiny, 1 - tiny], upper=1.0)
+    bound = lower_bound(Problem(2, [row]), [1.0, 0.0])
+    assert bound.policy == pytest.approx([0.5, 0.5])
+    assert bound.bounds["kappa"] == pytest.approx(2 / tiny, rel=1e-4)
 
 
 def test_condition_number_of_a_vertex_that_uses_every_arm_or_one():

@@ -25,6 +25,8 @@ from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.samplers import find_sampler
 from twins import STOP, AnswerTwin
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 ROWS = [((1, 1, 0, 0), Fraction(3, 5)), ((0, 1, 2, 0), Fraction(1))]
 SIDES = sides(4, [(tuple(map(Fraction, row)), None, upper) for row, upper in ROWS])
 CORNERS = np.array([[float(x) for x in point] for point in vertices(SIDES, 4)])

@@ -18,6 +18,8 @@ from simplexplore.kernels.student_mixture import COEFFICIENT, LEAST, ROWS, N, Y
 from simplexplore.problem.families import Gaussian
 from simplexplore.study.study import Study
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 UNKNOWN = Gaussian("unknown", sigma_guess=(0.5, 1.0, 2.0))
 
 

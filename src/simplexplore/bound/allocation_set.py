@@ -11,6 +11,8 @@ import numpy.typing as npt
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.problem import EXPLORATION
 
+from .newton_system import Rows
+
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -118,6 +120,11 @@ class AllocationSet:
         return np.flatnonzero(self.arms)
 
     @cached_property
+    def rows(self) -> Rows:
+        """`above`, with rows of single arms apart."""
+        return Rows(self.above)
+
+    @cached_property
     def start(self) -> Array:
         """Multipliers of all rows, above then equal, that give every arm in play the price 1."""
         seen = self.equal[:, self.arms & self.in_play & (self.floor < self.cap)].T
@@ -211,7 +218,7 @@ class AllocationSet:
     def room(self, w: Array) -> Array:
         """What is left of each row, cap and floor of arms that are not fixed."""
         capped, floored = self._capped, self._floored
-        of_rows = self.limit - self.above @ w
+        of_rows = self.limit - self.rows @ w
         return np.concatenate(
             [of_rows, self.cap[capped] - w[capped], w[floored] - self.floor[floored]]
         )

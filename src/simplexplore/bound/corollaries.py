@@ -67,15 +67,19 @@ def condition_number(polytope: Polytope, vertex: Vertex) -> float:
     )
     rows /= np.abs(rows).max(axis=1, keepdims=True)  # squares of what is left do not overflow
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    # Rows of arms at zero are unit vectors: the Gram matrix is the identity on those arms plus
-    # that of the few other rows. So it is the identity across what these rows span there, and
-    # only the arms in use and this span, q, are left to look at.
-    used = np.array(sorted(vertex.shares))
-    at_zero = np.delete(np.arange(problem.size), used)
-    q = np.linalg.qr(rows[:, at_zero].T)[0]
-    seen = np.hstack([rows[:, used], rows[:, at_zero] @ q])
-    gram = seen.T @ seen + np.diag(np.r_[np.zeros(len(used)), np.ones(q.shape[1])])
-    sizes = np.linalg.eigvalsh(gram)
-    if q.shape[1] < len(at_zero):
-        sizes = np.append(sizes, 1.0)
-    return float(np.sqrt(sizes.max() / sizes.min()))
+    # Rows of arms at zero or at other limits of their own are unit vectors. Arms with the same
+    # number of them are alike across what the few other rows span there, and only this span, q,
+    # is left to look at.
+    single = np.count_nonzero(rows, axis=1) == 1
+    units = np.count_nonzero(rows[single], axis=0) + (vertex.policy == 0)
+    rows = rows[~single]
+    seen, lengths, sizes = [], [], []
+    for number in np.unique(units):
+        own, length = rows[:, units == number], math.sqrt(number)
+        q = np.linalg.qr(own.T)[0] if number else np.eye(own.shape[1])
+        seen.append(own @ q)
+        lengths += [length] * q.shape[1]
+        sizes += [length] * (q.shape[1] < own.shape[1])
+    both = np.vstack([np.hstack(seen), np.diag(lengths)])
+    sizes += np.linalg.svd(both, compute_uv=False).tolist()
+    return max(sizes) / min(sizes) if min(sizes) > 0 else math.inf

@@ -245,12 +245,14 @@ class Information:
         Of the others, where edges are many, a number that shows that they are larger: what pairs
         cost where they meet, or the dual at a first guess of the multiplier.
         """
-        if self.closed_form or len(edges) <= MANY:
+        if len(edges) <= MANY:
             return self.closest(w).value[edges]
         # Copying most edges would take longer than looking at all of them.
         some = self.only(edges) if 2 * len(edges) < len(self.edge) else self
         asked = np.arange(len(edges)) if some is not self else edges
         weight = np.where(some.used, w[some.index], 1.0) / some.costs
+        if some.closed_form:
+            return (0.5 * some.gaps * some.gaps / some._spread(weight)[1])[asked]
         tilt = some.v / weight
         if some._are_pairs:
             at = some._meeting(weight)
@@ -296,8 +298,7 @@ class Information:
         tilt = self.v / weight
         if self.closed_form:
             variance = self.sigma * self.sigma
-            compliance = variance / weight
-            spread = _total(self.v * self.v * compliance)
+            compliance, spread = self._spread(weight)
             gamma = (self.gaps / spread)[:, None]
             slope = -gamma * tilt
             gradient = 0.5 * variance * slope * slope
@@ -330,6 +331,11 @@ class Information:
             slope=np.where(at.held, 0.0, -at.s / self.costs),
             compliance=np.where(at.held, 0.0, at.lam.rate / weight),
         )
+
+    def _spread(self, weight: Array) -> tuple[Array, Array]:
+        """Variances of the arms' means, and of each edge's gap, where both have a closed form."""
+        compliance = self.sigma * self.sigma / weight
+        return compliance, _total(self.v * self.v * compliance)
 
     def _ceiling(self, at: _Trial, gradient: Array) -> Array:
         """Divergences of an alternative that certainly lies across its edge.

@@ -41,7 +41,7 @@ LEAN = 0.1
 # Margins below this, in standard deviations, are none.
 NO_MARGIN = 1e-12
 
-# Weights of alternatives that are not worth a word.
+# Weights of alternatives that are too small to mention.
 LITTLE = 1e-3
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .allocation_set import AllocationSet
 from .information import Information
-from .newton_system import Rows, State, System, Weights
+from .newton_system import State, System, Weights
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -139,7 +139,7 @@ class Newton:
         self.equal = self.allowed.equal[:, self.free]
         above = self.allowed.above[:, self.free]
         self.system = System(np.where(self.moves, place, 0), self.moves, above, self.equal)
-        self.above, self.all_above = self.system.above, Rows(self.allowed.above)
+        self.above, self.all_above = self.system.above, self.allowed.rows
         self.count = len(program.edges) + len(self.allowed.limit) + self.size
 
     # ------------------------------------------------------------------ starting points

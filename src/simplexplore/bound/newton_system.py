@@ -95,6 +95,11 @@ class Rows:
             price += self._by_arm(self.coefficient * multipliers[self.single])
         return np.asarray(price)
 
+    def sizes(self, multipliers: Array) -> Array:
+        """The same with all signs alike."""
+        sizes = np.abs(self.dense).T @ multipliers[self.several]
+        return np.asarray(sizes + self._by_arm(np.abs(self.coefficient) * multipliers[self.single]))
+
     def diagonal(self, weights: Array) -> Array:
         """What rows of one arm add to the diagonal of (transposed rows) weights (rows)."""
         return self._by_arm(self.coefficient**2 * weights[self.single])

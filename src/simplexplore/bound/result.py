@@ -180,21 +180,30 @@ class Unconstrained:
 
 @dataclass(frozen=True)
 class Bound(Tabular):
-    """Everything `lower_bound` knows about an instance.
+    """What `lower_bound` finds out about an instance.
 
     Attributes
     ----------
-    policy, value
-        The optimal policy and its mean reward.
+    problem : Problem
+    means : ndarray, shape (K,)
+        The means that the bound is about.
+    delta : float
+        The probability of a wrong answer that the bound is about.
+    policy : ndarray, shape (K,)
+        The optimal policy.
+    value : float
+        Its mean reward.
     active : tuple of str
-        What holds with equality at the policy.
+        Constraints that hold with equality at the policy.
     degenerate : bool
-        Whether more is active than the dimension of the feasible set needs.
+        Whether more of them are active than the dimension of the feasible set needs.
     ties : tuple of (K,) arrays
         Other optimal policies; empty if the optimum is unique.
     scenarios : mapping
-        A `ScenarioBound` for "end-of-time", for "anytime", and for "exploration" where the
-        problem has limits on it.
+        A `ScenarioBound` for "end-of-time", for "anytime", and for "exploration" if the
+        problem has limits on exploration.
+    unconstrained : Unconstrained
+        The best-arm problem with the same means and no constraints.
     bounds : mapping
         ``distance_lower <= T <= distance_upper`` (end-of-time), ``H <= T`` (Gaussian only,
         else None), and the condition number ``kappa`` of the active constraints.
@@ -288,6 +297,10 @@ class Bound(Tabular):
         allocation : sequence of float
             Share of the samples of each arm, or counts: only proportions matter. All positive.
 
+        Returns
+        -------
+        float
+
         Examples
         --------
         >>> from simplexplore import Problem, lower_bound
@@ -333,7 +346,12 @@ class Bound(Tabular):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Plain Python numbers under the names of the command's JSON output."""
+        """The bound as plain data, under the names of the command's JSON output.
+
+        Returns
+        -------
+        dict
+        """
         epsilon, has_costs = self.problem.epsilon, self.problem.has_costs
         rewards = self.problem.rewards
         listed = {e: number for number, e in enumerate(self._listed())}

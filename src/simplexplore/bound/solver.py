@@ -70,13 +70,13 @@ def lower_certificate(
     )
     allowed, free = program.allowed, program.allowed.free
     above, equal = np.maximum(point.l, 0.0) / scale, point.n / scale
-    net = gain - (allowed.above.T @ above + allowed.equal.T @ equal)
+    net = gain - (allowed.rows.transposed(above) + allowed.equal.T @ equal)
     fixed = point.w.copy()
     fixed[free] = 0.0
     mass = point.w[free].sum()
     best = mass * net[free].max() + net @ fixed + allowed.limit @ above + allowed.total @ equal
     # The same sums with all signs alike.
-    size = gain + np.abs(allowed.above).T @ above + np.abs(allowed.equal).T @ np.abs(equal)
+    size = gain + allowed.rows.sizes(above) + np.abs(allowed.equal).T @ np.abs(equal)
     most = mass * size[free].max() + size @ fixed
     most += np.abs(allowed.limit) @ above + np.abs(allowed.total) @ np.abs(equal)
     terms = len(chosen) + len(above) + len(equal) + len(fixed)

@@ -1,4 +1,4 @@
-"""Closest alternatives where nobody knows the standard deviations.
+"""Closest alternatives with unknown standard deviations.
 
 One comparison asks for
 

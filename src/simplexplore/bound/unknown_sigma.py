@@ -1,4 +1,4 @@
-"""Information where each arm has its own standard deviation and nobody knows it.
+"""Information where each arm has an unknown standard deviation of its own.
 
 Every comparison becomes several: one in which all alternatives are within a standard deviation,
 and for each of its arms one in which that arm's is farther away (student.py). Each is the least of
