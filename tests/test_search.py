@@ -1,5 +1,6 @@
 """Which policies `tilt` must rule out: against the definition, all vertices known."""
 
+import functools
 import itertools
 import math
 
@@ -11,6 +12,7 @@ from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.plan import prepare
 from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.vertex_table import VertexTable
+from simplexplore.geometry.polytope import Polytope
 from simplexplore.kernels import search
 from simplexplore.kernels.episode import weakest_edge
 from simplexplore.kernels.information import refresh
@@ -77,9 +79,10 @@ def evidence(engine, v):
         return tilt_evidence(setting, aside, run, memory, 0, statistic, -math.inf, math.inf)
 
 
-def all_of(engine):
+@functools.cache
+def all_of(problem):
     """Every vertex: (policy, [(direction out of it, number of the neighbour)])."""
-    polytope = engine.polytope
+    polytope = Polytope(problem)
     table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(polytope.size)))
     assert table.explore()
     arrays = table.arrays()
@@ -97,7 +100,7 @@ def all_of(engine):
 
 def by_the_definition(engine):
     """Whether to stop (searching), and whether every other policy is beaten."""
-    setting, vertices = engine._setting, all_of(engine)
+    setting, vertices = engine._setting, all_of(engine.plan.problem)
     beaten = []
     for _, ways in vertices:
         low = setting.log_policy + math.log(len(ways))
@@ -130,7 +133,7 @@ def test_stops_only_where_the_definition_does(shape, rewards):
         stopped = decision(engine) == STOPPED
         search_stops, all_beaten = by_the_definition(engine)
         sure = engine._setting.log_policy
-        vertices = all_of(engine)
+        vertices = all_of(engine.plan.problem)
         own = next(ways for policy, ways in vertices if np.allclose(policy, engine.policy))
         if stopped:
             assert search_stops

@@ -58,6 +58,39 @@ def test_edges_are_the_pairs_of_a_full_arm_and_an_empty_one():
     assert edges.dense(10).tolist() == [[float(x.get(a, 0)) for a in range(10)] for x in found]
 
 
+def test_rows_that_do_not_bind_leave_these_edges_as_they_are():
+    means = np.array([0.3, 2.0, 0.1, 1.0, 0.0, 3.0, 1.5, 0.2])
+    alone, beside = (
+        Polytope(sx.Problem(8, ["0.05 <= each <= 0.2", *rows]))
+        for rows in ([], ["a1 + 2*a2 + 3*a6 <= 1.06"])
+    )
+    expected, found = (x.edges(x.canonical(x.optimal_vertex(means))) for x in (alone, beside))
+    assert len(found) == 16
+    assert found.index.tolist() == expected.index.tolist()
+    assert found.value.tolist() == expected.value.tolist()
+    # With one that binds there, too, no edge is among them that goes on along it.
+    binding = Polytope(sx.Problem(8, ["0.05 <= each <= 0.2", "a1 + 2*a2 + 3*a6 <= 1.05"]))
+    vertex = binding.canonical(binding.optimal_vertex(means))
+    assert vertex.policy.tolist() == alone.optimal_vertex(means).policy.tolist()
+    rate = binding.edges(vertex).dense(8) @ [1, 2, 0, 0, 0, 3, 0, 0]
+    assert (rate <= 1e-12).all()
+
+
+def test_pairs_are_laid_out_as_any_other_edges_are():
+    polytope = Polytope(sx.Problem(9, ["0.02 <= each <= 0.225"]))
+    tables = []
+    for in_general in (False, True):
+        table = vertex_table.VertexTable(polytope, polytope.optimal_vertex(np.arange(9.0)))
+        for means in (np.arange(9.0)[::-1], np.arange(9.0) % 4):
+            vertex = polytope.canonical(polytope.optimal_vertex(means))
+            edges = polytope.edges(vertex)
+            assert edges.pairs is not None
+            table.add(vertex, edges.only(np.ones(len(edges), bool)) if in_general else edges)
+        tables.append(table.arrays())
+    for one, other in zip(*tables, strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_leaps_end_where_walks_do(monkeypatch):
     expected = runs(range(20))
     assert sum(expected[1]) >= 15

@@ -135,8 +135,7 @@ def rays_of_row(row: Sequence[int] | Whole) -> tuple[Whole, Whole]:
     """
     (heights,) = _whole([row])
     above, flat, below = (np.flatnonzero(x) for x in (heights > 0, heights == 0, heights < 0))
-    if len(above) + len(flat) + len(above) * len(below) > MAX_RAYS:
-        raise _too_large(len(row), 1)
+    check_rays(len(above) + len(flat) + len(above) * len(below), len(row), 1)
     alone = np.append(above, flat)
     high, low = _pairs(above, below)
     place = np.column_stack([np.append(alone, high), np.append(alone, low)])
@@ -179,8 +178,7 @@ def rays_of_two_rows(rows: Sequence[Sequence[int]]) -> tuple[Whole, Whole]:
     groups += [(pairs[:, q], pairs[:, q]) for q in range(losers)]
     kept = np.append(np.flatnonzero(up), np.flatnonzero(~up & ~down))
     combined = sum(int(up[one].sum()) * int(down[other].sum()) for one, other in groups)
-    if len(kept) + combined > MAX_RAYS:
-        raise _too_large(len(first), 2)
+    check_rays(len(kept) + combined, len(first), 2)
     both = [_pairs(one[up[one]], other[down[other]]) for one, other in groups]
     high, low = (np.concatenate(side) for side in zip(*both, strict=True))
     order = np.lexsort((low, high))
@@ -213,6 +211,12 @@ def _whole(rows: Sequence[Sequence[int] | Whole]) -> list[Whole]:
 def _pairs(one: Whole, other: Whole) -> tuple[Whole, Whole]:
     """Each of the first with each of the second."""
     return np.repeat(one, len(other)), np.tile(other, len(one))
+
+
+def check_rays(count: int, size: int, rows: int) -> None:
+    """Refuse more rays than fit, before memory is asked for."""
+    if count > MAX_RAYS:
+        raise _too_large(size, rows)
 
 
 def _too_large(size: int, rows: int) -> TooLargeError:

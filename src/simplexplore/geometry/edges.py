@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.problem.rational import rational
 
-from .cones import Effort, extreme_rays, rays_of_row, rays_of_two_rows
+from .cones import Effort, check_rays, extreme_rays, rays_of_row, rays_of_two_rows
 from .local_tableau import LocalTableau
 from .standard_form import DOUBT, StandardForm
 from .vertex import Vertex
@@ -32,6 +32,14 @@ EXACT_BELOW = 1e-4
 
 # Relative error of values that were computed exactly and scaled, or from one term.
 SLIP = 8 * float(np.finfo(float).eps)
+
+
+class Pairs(NamedTuple):
+    """Edges that are all pairs of one of the first arms and one of the second."""
+
+    first: Indices
+    second: Indices
+    number: Indices  # (first, second): which edge a pair is; it grows along rows and columns
 
 
 @dataclass(frozen=True)
@@ -48,12 +56,16 @@ class Edges:
         The direction in exact numbers, up to its length.
     slip : (E,) array
         Relative error that rounding may have left in a value of an edge.
+    pairs : Pairs or None
+        Where edges are all pairs of two kinds of arms, which have `index` in this order and all
+        the same `value`.
     """
 
     index: Indices
     value: Array
     exact: Callable[[int], dict[int, Fraction]] = field(compare=False, repr=False)
     slip: Array | float = SLIP
+    pairs: Pairs | None = field(default=None, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -61,7 +73,9 @@ class Edges:
     def only(self, chosen: npt.NDArray[np.bool_]) -> Edges:
         """Some of the edges; `exact` still counts all."""
         slip = np.broadcast_to(self.slip, len(self))[chosen]
-        return replace(self, index=self.index[chosen], value=self.value[chosen], slip=slip)
+        return replace(
+            self, index=self.index[chosen], value=self.value[chosen], slip=slip, pairs=None
+        )
 
     def dense(self, size: int) -> Array:
         """(E, size) array of directions."""
@@ -90,7 +104,7 @@ def edges_at(form: StandardForm, vertex: Vertex, effort: Effort) -> Edges:
     local = LocalTableau(form, vertex)
     if not local.at_end:
         return _unit_edges(local)
-    if len(form.rows) == 1:
+    if len(local.tight) == len(local.at_end) == 1 and local.at_end[0][0] < form.size:
         return _exchanges(local)
     rows = local.exact_rows_at_end()
     if len(rows) <= 2:
@@ -135,20 +149,29 @@ def _unit_edges(local: LocalTableau) -> Edges:
 
 
 def _exchanges(local: LocalTableau) -> Edges:
-    """Pairs of arms, where the total is the only row and leaves no arm between its ends.
+    """Pairs of arms, where the total is the only tight row and leaves no arm between its ends.
 
     The same as `_ray_edges`: one arm takes from another, or gives to it, at the same rate.
     """
     ((basic, away),) = local.at_end
-    place, weight = rays_of_row(-away * local.away)
-    arm, value = local.nonbasic[place], local.away[place].astype(float)
-    alone = weight[:, 1] == 0
-    arm[alone, 1], value[alone, 1] = basic, -value[alone, 0]
+    first, others = (local.nonbasic[x] for x in (local.away != away, local.away == away))
+    alone, pairs = len(first), len(first) * len(others)
+    check_rays(alone + pairs, len(local.nonbasic), 1)
+    number = np.empty((alone, 1 + len(others)), dtype=np.int64)
+    number[:, 0] = np.arange(alone)
+    number[:, 1:] = alone + np.arange(pairs).reshape(alone, len(others))
+    second = np.append(basic, others)
+    arm = np.empty((alone + pairs, 2), dtype=np.int64)
+    arm[:alone, 0], arm[:alone, 1] = first, basic
+    both = arm[alone:].reshape(alone, len(others), 2)
+    both[:, :, 0], both[:, :, 1] = first[:, None], others
+    rates = -away, away
 
     def exact(e: int) -> dict[int, Fraction]:
-        return {int(a): Fraction(int(x)) for a, x in zip(arm[e], value[e], strict=True)}
+        return {int(a): Fraction(x) for a, x in zip(arm[e], rates, strict=True)}
 
-    return Edges(arm, value, exact, np.full(len(arm), SLIP))
+    value = np.broadcast_to(np.array(rates, dtype=float), arm.shape)
+    return Edges(arm, value, exact, np.full(len(arm), SLIP), Pairs(first, second, number))
 
 
 def _ray_edges(local: LocalTableau, place: Indices, weight: Whole) -> Edges:

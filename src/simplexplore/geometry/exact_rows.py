@@ -216,8 +216,8 @@ class ExactRows:
 
     def _tight(self, arm: int, share: Fraction) -> list[int]:
         """Slacks of the limits that are tight where an arm has this share."""
-        ends = self.tight_at.get(arm)
-        return [self.size + i for i in ends.get(share, ())] if ends else []
+        ends = self.tight_at.get(arm, {}).items()  # one or two: comparing is quicker than hashing
+        return [self.size + i for end, sides in ends if end is share or end == share for i in sides]
 
 
 def _sides(problem: Problem) -> list[Side]:

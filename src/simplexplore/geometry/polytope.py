@@ -170,7 +170,7 @@ class Polytope:
     def canonical(self, vertex: Vertex) -> Vertex:
         """The same vertex with a basis, and so an order of edges, that depends on it alone."""
         slacks = [c for c in self.form.columns.tolist() if c >= self.size and c not in vertex.zero]
-        return self.form.canonical(vertex.shares, slacks)
+        return self.form.next_to(vertex, {}, vertex.zero, slacks)
 
     def adjacent(self, vertex: Vertex, edges: Edges, e: int) -> Vertex:
         """The adjacent vertex that edge `e` leads to, exactly and canonically."""
@@ -348,11 +348,17 @@ class Polytope:
         if not len(arms):
             return most
         equal = 1.0 / len(arms)
-        for a in arms:
+        in_play = np.isin(np.arange(self.size), arms)
+        short = in_play & (most < equal * (1 - 1e-9))
+        # Where caps are many one policy gives many arms enough: all are asked for together first.
+        left = self.size + 1
+        while 1 < short.sum() < left:
+            left = int(short.sum())
+            most = np.maximum(most, self.optimal_vertex(short.astype(float)).policy)
+            short &= most < equal * (1 - 1e-9)
+        for a in np.flatnonzero(short):
             if most[a] < equal * (1 - 1e-9):
-                cost = np.zeros(self.size)
-                cost[a] = 1.0
-                most = np.maximum(most, self.optimal_vertex(cost).policy)
+                most = np.maximum(most, self.optimal_vertex(np.eye(self.size)[a]).policy)
         _, policy = self._depth(slacks=False, claims=np.minimum(most, equal))
         return policy
 

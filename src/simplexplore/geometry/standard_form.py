@@ -193,9 +193,9 @@ class StandardForm(ExactRows):
         for a, x in shares.items():
             policy[a] = float(x)
         slack = self._bound - self._matrix @ policy
-        binding = set()
+        binding = set(tight)
         for i, room in zip(self.general.tolist(), slack, strict=True):
-            if i in loose and room > DOUBT:
+            if i in binding or (i in loose and room > DOUBT):
                 continue
             exact = self.exact_bound(i) - self.used(i, shares)
             if exact < 0 or (exact > 0 and not self.has_slack[i]):
