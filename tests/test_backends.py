@@ -2,7 +2,7 @@
 
 import os
 import signal
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ from simplexplore.exploration.gpu import GpuEngine, for_gpu
 from simplexplore.exploration.plan import prepare_simulation
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels.episode import simulate_queue
+from simplexplore.simulation import backends
+from simplexplore.simulation.blocks import Block
 
 STAR = sx.catalog.instance("star")
 
@@ -42,6 +44,22 @@ def test_executors_make_the_same_runs(pool, expected):
     assert same(found, expected)
     assert seen == sorted(seen)
     assert seen[-1] == 60
+
+
+def test_blocks_are_as_long_as_the_last_ones_say():
+    """Run 0 takes longer than others: blocks of its length would be calls and little else."""
+    sizes = []
+
+    def submit(start, stop):
+        sizes.append(stop - start)
+        made, seconds = Future(), 1.0 if start == 0 else 1e-3 * (stop - start)
+        made.set_result(Block(start, np.zeros(stop - start), None, None, seconds))
+        return made
+
+    made = list(backends._spread(submit, 1000, 2, 0.25, 300))
+    assert sum(len(block.pulls) for block in made) == 1000
+    assert sizes[:3] == [1, 1, 1]
+    assert set(sizes[3:-1]) == {250}
 
 
 def test_a_worker_that_dies_is_said_in_words():

@@ -200,7 +200,9 @@ def test_a_study_stops_with_what_it_knows(tmp_path):
     assert answer["rewards"] == 6
     assert answer["confidence"] == status["confidence"] < 0.9
     assert answer["regret_bound"] == status["regret_bound"] > 0
-    assert words.startswith("The answer, after 6 samples (no delta is promised), with confidence ")
+    assert words.startswith(
+        "The answer, after 6 samples (delta is not guaranteed), with confidence "
+    )
 
 
 def test_a_study_hands_out_no_more_than_its_budget(tmp_path):
@@ -229,7 +231,7 @@ def test_commands(tmp_path):
     assert 0 < found["error_probability"] < 0.01
     assert len(found["allocation"]) == 2
     text = " ".join(run("bound", file, "--budget", "100").stdout.split())
-    assert "With 100 samples, spread as well as can be, the best-looking mix is wrong" in text
+    assert "With 100 samples, spread as well as possible, the best-looking mix is wrong" in text
 
 
 def test_pictures_and_tables_of_error_rates():
@@ -251,7 +253,7 @@ def test_pictures_and_tables_of_error_rates():
     assert "uniform 8% 2.2% and 19%" in shown
     assert "halving 0% 0% and 7.1%" in shown
     assert "planned, means known 0.52%" in shown
-    assert "nothing promises that wrong answers are rarer than delta" in shown
+    assert "nothing guarantees that wrong answers are rarer than delta" in shown
     assert results[0].summary()["budget"]["samples"] == 500
     assert not results[0].is_proven
 

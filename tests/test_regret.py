@@ -15,6 +15,8 @@ from simplexplore.kernels.information import draw
 from simplexplore.problem.families import Bernoulli, Gaussian
 from simplexplore.problem.problem import Problem
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 MIX = Problem(4, ["a1 + a2 <= 0.5", "2*a2 + a3 <= 0.8"], means=[1.0, 0.8, 0.5, 0.0])
 COINS = Problem(3, ["a1 <= 0.5"], Bernoulli(), means=[0.7, 0.5, 0.2])
 

@@ -12,6 +12,8 @@ from simplexplore.problem.families import Bernoulli, Bounded
 from simplexplore.problem.problem import Problem
 from simplexplore.simulation.trace import trace
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 PROBLEMS = {
     "rows": Problem(4, ["a1 + a2 <= 0.5", "2*a2 + a3 <= 0.8"], means=[1.0, 0.8, 0.5, 0.0]),
     "coins": Problem(3, ["a1 <= 0.5"], Bernoulli(), means=[0.8, 0.5, 0.2]),

@@ -34,7 +34,7 @@ DEVICES = ("cpu", "gpu")
 # Runs per call of compiled code: long enough to hide the call, short enough to report
 # progress and to be interrupted.
 BLOCK_SECONDS = 0.25
-MAX_BLOCK = 200
+MAX_BLOCK = 2_000
 
 # Elsewhere a block takes a message there and one back.
 REMOTE_SECONDS = 2.0
@@ -184,17 +184,20 @@ def _spread(
     seconds: float,
     most: int,
 ) -> Iterator[Block]:
-    """Hand out runs in blocks that take about so many seconds; run 0 says how long one takes."""
+    """Hand out runs in blocks that take about so many seconds, as the last ones say.
+
+    Run 0 comes alone and takes longer than others: it meets policies for the first time.
+    """
     active: set[Future[Block]] = set()
     try:
         active.add(submit(0, 1))
-        start, size = 1, 0
+        start, size = 1, 1
         while active:
             ready, active = wait(active, return_when=FIRST_COMPLETED)
             for future in ready:
                 block = future.result()
-                if not size:
-                    size = int(min(most, max(1, seconds / max(block.seconds, 1e-6))))
+                fitting = seconds * len(block.pulls) / max(block.seconds, 1e-6)
+                size = int(min(most, max(1, fitting)))
                 yield block
             while start < runs and len(active) < outstanding:
                 stop = min(start + size, runs)

@@ -19,7 +19,16 @@ RETRIES = 5
 def cluster(address: str) -> Iterator[Executor]:
     """The workers of a Dask scheduler, as an executor for `simulate`.
 
-    A worker that dies is replaced by having its blocks made by others.
+    If a worker dies, others repeat its runs. Needs the extra ``cluster``.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, such as ``tcp://host:8786``.
+
+    Yields
+    ------
+    concurrent.futures.Executor
 
     Examples
     --------

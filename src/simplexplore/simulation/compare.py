@@ -56,14 +56,17 @@ class Comparison(Tabular):
         return f"<Comparison: {of}, {', '.join(self.samplers)}, {each} runs each>"
 
     def ratios(self) -> Array:
-        """Mean stopping times as multiples of the lower bounds, (instances, samplers).
+        """Mean stopping times as multiples of the lower bounds.
 
-        Infinite where runs were capped: their times are not known, only that they are more.
+        Returns
+        -------
+        ndarray, shape (instances, samplers)
+            Infinite where runs were capped: then the mean is only known to be larger.
         """
         return np.array([[result.times_bound for result in group] for group in self.results])
 
     def rows(self) -> list[Row]:
-        """One row per run: instance, lower bound, and what `Results.rows` has but pulls."""
+        """One row per run: instance, lower bound, and what `Results.rows` has except pulls."""
         return [
             {
                 "instance": name,
@@ -103,6 +106,10 @@ class Comparison(Tabular):
         Multiples of the lower bound are medians and extremes over instances; "best on" counts
         those on which a sampler's mean is the least, "capped on" those with capped runs; "low" and
         "high" are the 95% interval of "correct". What capped runs leave open is None.
+
+        Returns
+        -------
+        list of dict
         """
         ratios = self.ratios()
         least = ratios.min(axis=1)

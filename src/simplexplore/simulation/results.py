@@ -147,13 +147,23 @@ class Results(Tabular):
         return told and self.plan.is_proven
 
     def allocations(self) -> Array:
-        """Share of its samples that each run gave each arm, (n, K)."""
+        """Share of its samples that each run gave each arm.
+
+        Returns
+        -------
+        ndarray, shape (runs, K)
+        """
         return np.asarray(self.pulls / self.stopping_times[:, None])
 
     def constraint_use(self) -> dict[str, float | None]:
-        """Mean over runs of what the samples taken used of each constraint.
+        """Mean over runs of each constraint's sum over the samples.
 
-        Of the limits on exploration where these are what samples must keep.
+        In the scenario "exploration", of each limit on exploration.
+
+        Returns
+        -------
+        dict
+            From names to numbers; None without runs.
         """
         problem = self.plan.problem
         rows = problem.exploration if self.plan.scenario == EXPLORATION else problem.constraints
@@ -173,9 +183,12 @@ class Results(Tabular):
         return excess_bound(allowed, self.plan.problem.room)
 
     def summary(self) -> dict[str, Any]:
-        """Plain Python numbers under the names of the command's JSON output.
+        """Statistics over all runs, under the names of the command's JSON output.
 
-        What cannot be said of so few runs is None.
+        Returns
+        -------
+        dict
+            Plain Python numbers; None where there are too few runs.
         """
         times = self.stopping_times
         right = int(self.correct.sum())
@@ -235,7 +248,7 @@ class Results(Tabular):
         return found
 
     def rows(self) -> list[Row]:
-        """One row per run: what it took, whether it was right, samples of each arm."""
+        """One row per run: its stopping time, whether it was right, samples of each arm."""
         pulls = [f"pulls {arm}" for arm in self.plan.problem.arms]
         return [
             {
@@ -289,12 +302,27 @@ class Results(Tabular):
         ]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write this result alone into a folder; see `save_results`."""
+        """Write this result alone into a folder; see `save_results`.
+
+        Parameters
+        ----------
+        folder : str or path
+            It is created if necessary.
+        """
         save_results([self], folder)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Results:
-        """Read the only result of a folder; see `load_results`."""
+        """Read the only result of a folder; see `load_results`.
+
+        Parameters
+        ----------
+        folder : str or path
+
+        Returns
+        -------
+        Results
+        """
         found = load_results(folder)
         if len(found) != 1:
             raise SettingError(
@@ -337,10 +365,10 @@ def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
 
 
 def save_results(results: Sequence[Results], folder: str | os.PathLike[str]) -> None:
-    """Write results into a folder, which is made if necessary.
+    """Write results into a folder, which is created if necessary.
 
-    Results that the folder held before are replaced; other files are left alone. Files of
-    one's own samplers and thresholds are stored too. `load_results` reads them back.
+    Results that the folder held before are replaced; other files are left alone. Sampler and
+    threshold files of your own are stored too. `load_results` reads them back.
 
     Parameters
     ----------
@@ -360,6 +388,10 @@ def load_results(folder: str | os.PathLike[str]) -> list[Results]:
     """Read the results that `save_results` (or ``simulate --out``) wrote.
 
     Lower bounds are computed again, from the problem and the means.
+
+    Parameters
+    ----------
+    folder : str or path
 
     Returns
     -------

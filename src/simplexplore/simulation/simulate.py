@@ -62,26 +62,30 @@ def simulate(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem, or path of a problem file
     means : sequence of float, optional
-        True means; default: the problem's own guess.
+        True means, in the unit of rewards; the problem's guess unless given.
     sampler : str
         One of `simplexplore.SAMPLERS`, or the path of a sampler file.
+    runs : int
+        How many runs.
     delta, epsilon, stop_when, scenario
-        Default: the problem's.
+        The problem's unless given.
+    seed : int
+        The same seed gives the same runs, whatever the number of workers.
     threshold : str
-        One of `simplexplore.THRESHOLDS`, or the path of a threshold file. ``"gk16"`` compares
-        with the paper's figures; only proven ones keep delta as a promise.
+        One of `simplexplore.THRESHOLDS`, or the path of a threshold file. ``"gk16"`` is that of
+        the paper's figures; only proven ones guarantee delta.
     tracking : str, optional
-        How arms follow the sampler's allocation; default: the sampler's own choice.
+        How pulls follow the sampler's allocation; the sampler's own way unless given.
     noise : sequence of float, optional
-        Standard deviations of the rewards drawn: Gaussian ones, where they differ from what the
-        sampler is told; bounded ones, which then have Beta laws instead of being at the two ends.
+        Standard deviations of the rewards drawn, if they differ from what the sampler is told.
+        Bounded rewards then have Beta distributions instead of lying at the two ends.
     workers : int, optional
-        Threads; default: all cores. Results do not depend on it.
+        Threads; all cores unless given. Results do not depend on it.
     max_steps : int, optional
-        Runs are capped there, and counted as capped. A tied optimum needs one: it is never
-        found.
+        Longest run, in samples; longer ones are ended and counted as capped. If policies tie, it
+        is needed: the best one is never found.
     progress : function, optional
         Called with (runs done, runs) after each block.
     device : {"cpu", "gpu"}
