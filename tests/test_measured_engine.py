@@ -29,6 +29,8 @@ from simplexplore.kernels.measured_records import ANSWER, INFEASIBLE, NOTHING
 from simplexplore.kernels.records import ASKED, EXPIRED, EXTENDED, LATE, TOLD
 from simplexplore.problem.measured import Measured
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 MEANS = [1.0, 0.6, 0.2]
 TOXICITY = Measured("toxicity", 0.5, sigma=0.5, tolerance=0.15, means=[1.0, 0.5, 0.1])
 RESPONSE = Measured("response", ">= 0.2", low=0, high=1, tolerance=0.2, means=[0.9, 0.6, 0.1])
@@ -295,8 +297,8 @@ def refused(match, error=SettingError, problem=None, **settings):
 
 
 def test_what_is_not_possible_is_refused_in_words():
-    refused("cge sampler knows nothing of measured limits; there are `top-two`", sampler="cge")
-    refused("'gk16' knows nothing of measured limits", threshold="gk16")
+    refused("cge sampler does not support measured limits; choose one of `top-two`", sampler="cge")
+    refused("'gk16' does not support measured limits", threshold="gk16")
     refused("nothing says how much toxicity that is", scenario="anytime")
     refused("need epsilon > 0", problem=trial(epsilon=0.0))
     refused("tracking cannot be chosen", tracking="direct")

@@ -24,6 +24,8 @@ from simplexplore.report.measured_text import measured_notes
 from simplexplore.report.study_table import print_status
 from simplexplore.study.study import Study
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 ARMS = ["strong", "weak", "placebo"]
 MEANS = [1.0, 0.5, 0.0]
 TOXICITY = Measured(
@@ -213,7 +215,7 @@ def test_the_promise_is_said(tmp_path, sqlite_url):
     bound = lower_bound(given)
     assert any(words in note for note in measured_notes(bound))
     unsafe = replace(bound, problem=given.replace(measured=[replace(row, safe=None)]))
-    assert any("As it is, nothing can be promised" in note for note in measured_notes(unsafe))
+    assert any("As it stands, nothing is guaranteed" in note for note in measured_notes(unsafe))
     study, explorer = Study.create(sqlite_url, "dose", given, seed=1), Explorer(given, seed=1)
     for _ in range(30):
         (pull,) = study.ask()

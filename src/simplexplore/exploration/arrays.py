@@ -32,6 +32,7 @@ from simplexplore.kernels.records import (
 from simplexplore.kernels.search import LOOKS
 from simplexplore.kernels.slots import Slots
 from simplexplore.kernels.student_mixture import ROWS as STUDENT_ROWS
+from simplexplore.kernels.tilt import TILTS
 from simplexplore.problem.families import Bounded, Gaussian
 from simplexplore.problem.family import Family
 from simplexplore.samplers import Sampler
@@ -51,6 +52,9 @@ _TRACKING = {
     "sampled": SAMPLED,
     "focused": FOCUSED,
 }
+
+# Thresholds with a union bound over what the vertices have in common: they are counted.
+COUNTING = ("kk21", "mixture")
 
 # The share of delta for edges that a search does not cross.
 CROSSINGS = 0.05
@@ -84,7 +88,7 @@ def make_setting(
     log_union = log_policy = -np.log(plan.delta_of_rule)
     levels = np.zeros(1)
     rule = EDGES
-    if plan.threshold.function in ("kk21", "mixture"):
+    if plan.threshold.function in COUNTING:
         log_union += table.union_size()[0]
     if plan.threshold.function == "kk21":
         largest = problem.size if problem.epsilon else len(polytope.form.rows) + 2
@@ -280,7 +284,7 @@ def _tilt_memory(plan: Plan, setting: Setting, table: VertexTable | AnswerTable)
     return {
         "looks": np.zeros((2 * LOOKS if is_used else 0, 0)),
         "edge": one_edge(widest),
-        "tilting": np.zeros((4 + 3 * (widest + 1), len(setting.tilts.strength))),
+        "tilting": np.zeros((3 + widest, 3 * TILTS)),
         "newton": np.zeros((6, widest)),
         "hessian": np.zeros((widest, widest)),
         "student": np.zeros((STUDENT_ROWS, widest if setting.learning else 0)),

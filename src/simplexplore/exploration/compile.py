@@ -1,7 +1,7 @@
 """The functions of a run, uncompiled and as machine code, and when to compile them.
 
 Live studies and `Explorer` run the kernels uncompiled, which needs no compiler and gives the same
-bits; a long one is compiled behind its back. Simulations compile before they start.
+bits; a long one is compiled in the background. Simulations compile before they start.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 # Who waits longer than this is told how long it will take.
 PATIENCE = 2.0
+
+# Events taken in between two looks at the clock.
+PIECE = 256
 
 # Seconds to compile, for the estimate; others take less than half of one.
 _SECONDS = {

@@ -29,7 +29,7 @@ from simplexplore.kernels.records import (
     Job,
 )
 
-from .compile import is_switched_off
+from .compile import PIECE, is_switched_off
 from .evidence import Evidence
 from .excess import excess_bound
 from .vertex_table import AnswerTable, VertexTable
@@ -39,9 +39,6 @@ Indices = npt.NDArray[np.int64]
 
 # By how much a user's allocation may miss the set.
 _OFF = 1e-6
-
-# Events taken in between two looks at the clock.
-_PIECE = 256
 
 
 class Engine(Evidence):
@@ -192,7 +189,7 @@ class Engine(Evidence):
         unit = np.array(self.plan.problem.rewards.to_unit(rewards), dtype=float)
         done, status = 0, GO_ON
         while done < len(kinds) and status != STOPPED:
-            piece = slice(done, done + _PIECE)
+            piece = slice(done, done + PIECE)
             given = self._room_for(len(kinds[piece]), until_stopped)
             given.kinds[:], given.arms[:], given.rewards[:] = kinds[piece], arms[piece], unit[piece]
             given.progress[:] = 0

@@ -46,7 +46,7 @@ def excess_bound(allowed: AllocationSet, room: float = 0.0) -> float:
 
 
 def limits_in_words(most: float) -> str:
-    """What is promised about limits on samples, with the bound of the problem at hand."""
+    """What is guaranteed about limits on samples, with this problem's bound."""
     if most == 0:
         return "The pulls keep the limits: no prefix of them ever exceeds one."
     if math.isinf(most):

@@ -1,7 +1,7 @@
 """How many samples to expect: the mean of `top-two` with `tilt`, without simulating it.
 
 A run without luck comes first: the counts that the sampler would have after t samples if rewards
-were their means, and the time when the stopping rule is content with them. Luck changes that
+were their means, and the time when the stopping rule is satisfied. Luck changes that
 time, see `_with_luck`. No constant here is fitted to any instance;
 benchmarks/expected_samples.md compares with simulations.
 """

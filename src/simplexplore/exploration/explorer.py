@@ -1,4 +1,4 @@
-"""Ask and tell in memory: the sampler says which arm to play, you say what came of it."""
+"""Ask and tell in memory: the sampler says which arm to play, you tell it the reward."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ class Explorer(Tabular):
     sampler : str
         One of `simplexplore.SAMPLERS` (not the oracle), or the path of a sampler file.
     delta, epsilon, stop_when, scenario
-        Default: the problem's.
+        The problem's unless given.
     threshold : str
-        ``"tilt"`` keeps delta as a promise for every family here.
+        One of `simplexplore.THRESHOLDS`, or the path of a threshold file. ``"tilt"`` guarantees
+        delta for every family.
     tracking : str, optional
-        How arms follow the sampler's allocation; default: the sampler's own choice.
+        How pulls follow the sampler's allocation; the sampler's own way unless given.
     seed : int
         With the same seed, rewards and order of tells, the arms are those of run 0 of
         `simulate`.
@@ -93,7 +94,13 @@ class Explorer(Tabular):
         self._number = {arm: a for a, arm in enumerate(problem.arms)}
 
     def ask(self) -> str | None:
-        """The arm to play next; None once stopped."""
+        """Say which arm to play next.
+
+        Returns
+        -------
+        str or None
+            None once the exploration has stopped.
+        """
         return None if self._arm is None else self.problem.arms[self._arm]
 
     def tell(self, arm: str, reward: float, measured: Mapping[str, float] | None = None) -> None:
@@ -102,9 +109,11 @@ class Explorer(Tabular):
         Parameters
         ----------
         arm : str
+            The arm that was played.
         reward : float
+            In the unit of the problem's means.
         measured : mapping, optional
-            Where limits are measured, the measurements of the pull by name.
+            The measurements of the pull by name, if the problem has measured limits.
 
         Raises
         ------
@@ -126,7 +135,7 @@ class Explorer(Tabular):
             ) from None
         if not self._engine.may_play(number):
             raise SettingError(
-                f"no feasible policy uses arm {arm!r}, so its rewards say nothing; drop them."
+                f"no feasible policy uses arm {arm!r}, so its rewards tell nothing; drop them."
             )
         self.problem.rewards.check_reward(reward)
         values = self.problem.check_measurements(measured)
@@ -174,12 +183,12 @@ class Explorer(Tabular):
 
     @property
     def cost(self) -> float:
-        """What the rewards told so far cost; `pulls`, where each costs 1."""
+        """Cost of the rewards told so far; `pulls` if each costs 1."""
         return float(self.counts @ self.problem.costs)
 
     @property
     def confidence(self) -> float | None:
-        """1 - p: how sure it is that `policy` is the best one, however often one looks.
+        """How sure one can be that `policy` is the best, however often one looks: 1 - p.
 
         For every alpha, the probability that a wrong policy is ever recommended with p <= alpha
         is at most alpha. None until every arm has a reward, and with thresholds other than
@@ -190,17 +199,20 @@ class Explorer(Tabular):
 
     @property
     def regret_bound(self) -> float | None:
-        """With probability 1 - delta, always: no policy is better than `policy` by more.
+        """How much more than `policy` any policy can earn, with probability 1 - delta.
 
-        None where there is no `confidence` either, and where limits are measured: epsilon says
-        there what may be lost.
+        Valid at every moment at once. None if there is no `confidence`, and with measured limits,
+        where epsilon says how much may be lost.
         """
         moment = moment_of(self._engine)
         return None if moment is None or self.problem.measured else moment.regret_bound
 
     @property
     def p_values(self) -> Array | None:
-        """For each edge of `policy`, that moving along it would pay, however often one looks."""
+        """For each edge of `policy`, the p-value of the claim that moving along it pays.
+
+        Valid however often one looks. None if there is no `confidence`, and with measured limits.
+        """
         engine = self._engine
         if self.problem.measured or not (engine.has_moments and engine.is_warm):
             return None
@@ -210,8 +222,8 @@ class Explorer(Tabular):
     def policy(self) -> Array | None:
         """The best policy at the empirical means; None until every arm has a reward.
 
-        With epsilon > 0 it is the answer that the run is committed to. Where limits are measured
-        it is None, too, while no policy seems to keep them.
+        With epsilon > 0 it is the answer that the run is committed to. With measured limits it is
+        also None while no policy seems to keep them.
         """
         return self._engine.policy.copy() if self._engine.has_answer else None
 
@@ -222,5 +234,5 @@ class Explorer(Tabular):
 
     @property
     def measured(self) -> tuple[MeasuredStatus, ...]:
-        """What is known of each measured limit, however often one looks; empty without any."""
+        """The status of each measured limit, valid however often one looks; empty without any."""
         return measured_status(self._engine)

@@ -97,8 +97,8 @@ class OnDevice:
             ) from None
         if not cuda.is_available():  # type: ignore[no-untyped-call]
             raise SettingError(
-                "device='gpu' finds no GPU: none is there, or its driver is not. 'nvidia-smi' "
-                "tells; without one leave device='gpu' out."
+                "device='gpu' finds no GPU: there is none, or its driver is missing. Check with "
+                "'nvidia-smi', or leave device='gpu' out."
             )
         _check_own_files(engine)
         self._engine = engine

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +17,22 @@ import numpy.typing as npt
 
 from simplexplore.kernels import measured_episode as episode
 from simplexplore.kernels.blocks import Block
+from simplexplore.kernels.lists import MANY
 from simplexplore.kernels.measured_answer import best_policy, set_values
 from simplexplore.kernels.measured_records import ANSWER, ARM, INFEASIBLE, LOOK, PULLS, MeasuredJob
-from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, EXTENDED, LATE, STOPPED, TOLD
+from simplexplore.kernels.records import (
+    ASKED,
+    ELSEWHERE,
+    EXPIRED,
+    EXTENDED,
+    GO_ON,
+    LATE,
+    STOPPED,
+    TOLD,
+)
 from simplexplore.problem.families import Bounded, Gaussian
 
-from .compile import is_switched_off
+from .compile import PIECE, is_switched_off
 from .measured_arrays import make_run, make_setting, make_work
 from .measured_evidence import MeasuredEvidence
 
@@ -74,10 +85,16 @@ class MeasuredEngine(MeasuredEvidence):
 
     def observe(self, arm: int, reward: float, measured: Sequence[float] = ()) -> None:
         """Take in a reward and its measurements, by row, in the user's coordinates."""
-        unit = float(self.plan.problem.rewards.to_unit(reward))
-        episode.observe(self._setting, self._run, arm, unit)
-        for i, (row, value) in enumerate(zip(self.plan.problem.measured, measured, strict=True)):
-            episode.observe_row(self._setting, self._run, arm, i, row.sign * float(value))
+        problem = self.plan.problem
+        signs = (row.sign for row in problem.measured)
+        signed = [sign * float(value) for sign, value in zip(signs, measured, strict=True)]
+        self._observe(arm, float(problem.rewards.to_unit(reward)), signed)
+
+    def _observe(self, arm: int, reward: float, measured: Sequence[float]) -> None:
+        """Take them in as kernels see them: in unit coordinates, and as of limits from above."""
+        episode.observe(self._setting, self._run, arm, reward)
+        for i, value in enumerate(measured):
+            episode.observe_row(self._setting, self._run, arm, i, value)
 
     def play(self, arm: int, job: MeasuredJob) -> int | None:
         """Draw reward and measurements as `simulate` does, take them in, and `advance`."""
@@ -103,17 +120,38 @@ class MeasuredEngine(MeasuredEvidence):
 
     def _advanced(self, *, judging: bool = True, choosing: bool = True) -> int:
         """Call the kernel as it is, or its machine code once that pays."""
-        if self._stopwatch.is_long and not is_switched_off():
-            unit = self._program.unit("advance")
-            if unit.is_ready:
-                if self._blocks is None:
-                    self._blocks = self._as_blocks(self._setting, self._run, self._work)
-                blocks = (block.address for block in self._blocks)
-                return int(unit.entry(*blocks, judging, choosing))
-            if self._stopwatch.is_up:
-                self._program.compile_behind()
+        if self._is_native:
+            if self._blocks is None:
+                self._blocks = self._as_blocks(self._setting, self._run, self._work)
+            blocks = (block.address for block in self._blocks)
+            return int(self._program.unit("advance").entry(*blocks, judging, choosing))
         with self._stopwatch.running(), np.errstate(all="ignore"):
             return episode.advance(self._setting, self._run, self._work, judging, choosing)
+
+    @property
+    def _is_native(self) -> bool:
+        """Whether machine code is there and pays; it is made when that would pay as well."""
+        if self._is_listed or not self._stopwatch.is_long or is_switched_off():
+            return False
+        is_ready = self._program.unit("advance").is_ready
+        if not is_ready and self._stopwatch.is_up:
+            self._program.compile_behind()
+        return is_ready
+
+    @contextmanager
+    def _in_lists(self) -> Iterator[None]:
+        """Work on lists for a while; an error leaves the arrays as they were."""
+        arrays = self._setting, self._run, self._work, self.pending
+        with self._lists.of(self._run, self.pending) as (run, pending):
+            # What is written into the scratch is of no use to anybody else.
+            setting, work = (self._lists.fixed(one) for one in (self._setting, self._work))
+            self._setting, self._run, self._work, self.pending = setting, run, work, pending
+            self._is_listed = True
+            try:
+                yield
+            finally:
+                self._setting, self._run, self._work, self.pending = arrays
+                self._is_listed = False
 
     def _as_blocks(self, *records: tuple[Any, ...]) -> list[Block]:
         return [Block(record, self._program.address) for record in records]
@@ -137,12 +175,37 @@ class MeasuredEngine(MeasuredEvidence):
 
         `measured` holds the measurements (events, rows), in the user's coordinates.
         """
+        problem = self.plan.problem
         if measured is None:
             measured = np.zeros((len(kinds), self._setting.rows))
-        status = 0
-        for i, kind in enumerate(kinds.tolist()):
+        signed = measured * np.array([row.sign for row in problem.measured])
+        unit = np.array(problem.rewards.to_unit(rewards), dtype=float)
+        done, status = 0, GO_ON
+        while done < len(kinds) and not (status == STOPPED and until_stopped):
+            piece = slice(done, done + PIECE)
+            given = kinds[piece].tolist(), arms[piece], unit[piece].tolist(), signed[piece].tolist()
+            taken = None
+            if len(given[0]) >= MANY and not self._is_native:
+                with suppress(ArithmeticError), self._in_lists():
+                    taken = self._fold_piece(*given, until_stopped)
+            count, status = taken or self._fold_piece(*given, until_stopped)
+            done += count
+        self.is_enough = status == STOPPED
+        return done
+
+    def _fold_piece(
+        self,
+        kinds: list[int],
+        arms: Indices,
+        rewards: list[float],
+        measured: list[list[float]],
+        until_stopped: bool,
+    ) -> tuple[int, int]:
+        """How many events were taken in, and what the last of them comes to."""
+        status = GO_ON
+        for i, kind in enumerate(kinds):
             arm = int(arms[i])
-            status = 0
+            status = GO_ON
             if kind == EXPIRED:
                 self._weigh(-1.0)
                 self.pending[arm] -= 1.0
@@ -156,7 +219,7 @@ class MeasuredEngine(MeasuredEvidence):
                 if kind == EXTENDED:
                     self._run.integers[LOOK] = 0
                 else:
-                    self.observe(arm, float(rewards[i]), measured[i])
+                    self._observe(arm, rewards[i], measured[i])
                 status = self._advanced(choosing=False)
             if kind in (ASKED, ELSEWHERE):
                 # A pull made elsewhere takes a turn too, though nobody follows the choice.
@@ -166,18 +229,16 @@ class MeasuredEngine(MeasuredEvidence):
                         arm = arms[i] = chosen
                     self.pending[arm] += 1.0
             if status == STOPPED and until_stopped:
-                self.is_enough = True
-                return i + 1
-        self.is_enough = status == STOPPED
-        return len(kinds)
+                return i + 1, status
+        return len(kinds), status
 
     def _chosen_in_flight(self) -> int:
         """Choose at the counts with pulls in flight; the observed counts come back unchanged."""
-        away = int(self.pending.sum())
+        away = int(sum(self.pending))
         if not away:
             return self._chosen()
-        observed = self._run.n.copy()
-        self._run.n[:] += self.pending
+        observed = list(self._run.n)
+        self._run.n[:] = [n + p for n, p in zip(observed, self.pending, strict=True)]
         self._run.integers[PULLS] += away
         arm = self._chosen()
         self._run.n[:] = observed
@@ -186,9 +247,10 @@ class MeasuredEngine(MeasuredEvidence):
 
     def _weigh(self, change: float) -> None:
         """Let a pull that expires, or comes back, take its share of the target along."""
-        mass = self._run.target.sum()
+        mass = float(np.sum(self._run.target))
         if mass + change > 0:
-            self._run.target[:] *= (mass + change) / mass if mass > 0 else 0.0
+            more = (mass + change) / mass if mass > 0 else 0.0
+            self._run.target[:] = [target * more for target in self._run.target]
 
     def foresee(self, events: int) -> None:
         """Get machine code ready if so many events are to come."""

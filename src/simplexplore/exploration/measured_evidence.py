@@ -14,6 +14,7 @@ from simplexplore.geometry.simplices import simplices
 from simplexplore.kernels import measured_episode as episode
 from simplexplore.kernels.blocks import Block
 from simplexplore.kernels.cache import code_of
+from simplexplore.kernels.lists import Lists
 from simplexplore.kernels.measured_answer import row_distance, row_evidence
 from simplexplore.kernels.measured_records import (
     AIM,
@@ -73,6 +74,7 @@ class MeasuredEvidence:
         self._run, self._work = make_run(self._setting), make_work(self._setting)
         self._program, self._stopwatch = MeasuredProgram(), Stopwatch()
         self._blocks: list[Block] | None = None
+        self._lists, self._is_listed = Lists(), False
         self._known: dict[str, tuple[tuple[object, ...], Any]] = {}
         self.pending: Array = np.zeros(self._setting.size)
         self.is_enough = False

@@ -85,7 +85,7 @@ def prepare(
     scenario: str | None = None,
     tracking: str | None = None,
 ) -> Plan:
-    """A plan to explore a problem whose means nobody knows.
+    """A plan to explore a problem whose means are unknown.
 
     `delta`, `epsilon`, `stop_when` and `scenario` are the problem's own where they are not given.
     """
@@ -196,12 +196,12 @@ def _check_measured(problem: Problem, sampler: Sampler, threshold: Threshold) ->
     """Refuse what cannot be explored where limits are measured."""
     if not (sampler.is_ours and sampler.name in _MEASURING_SAMPLERS):
         raise SettingError(
-            f"the {sampler.name} sampler knows nothing of measured limits; there are "
+            f"the {sampler.name} sampler does not support measured limits; choose one of "
             f"{listed(_MEASURING_SAMPLERS)}."
         )
     if threshold.name != "tilt" or threshold.file is not None:
         raise SettingError(
-            f"the threshold {threshold.name!r} knows nothing of measured limits; 'tilt' does."
+            f"the threshold {threshold.name!r} does not support measured limits; use 'tilt'."
         )
     if problem.scenario == EXPLORATION:
         raise SettingError(

@@ -57,7 +57,7 @@ THRESHOLDS = {
 
 
 def find_threshold(name: str) -> Threshold:
-    """A threshold by name, or one's own from a file: ``path/to/file.py``.
+    """A threshold by name, or from a file of your own: ``path/to/file.py``.
 
     A file defines ``reached(setting, table, run, edge, statistic)``, compiled like ours.
     """

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from simplexplore.errors import TooLargeError
 from simplexplore.geometry.answers import Answers
-from simplexplore.geometry.edges import Edges
+from simplexplore.geometry.edges import Edges, Pairs
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.vertex import Vertex
 from simplexplore.kernels.records import Table
@@ -75,7 +75,10 @@ class VertexTable:
         self.vertices.append(vertex)
         edges = self.polytope.edges(vertex) if edges is None else edges
         self._edges.append(edges)
-        self._buffers.append(edges.index, -edges.value)
+        if edges.pairs is None:
+            self._buffers.append(edges.index, -edges.value)
+        else:
+            self._buffers.append_pairs(edges.index, -edges.value[0], edges.pairs)
         return number
 
     def follow(self, edge: int) -> int:
@@ -99,6 +102,15 @@ class VertexTable:
         other = object.__new__(VertexTable)
         other._clear(self.polytope)
         other.add(self.vertices[0], self._edges[0])
+        return other
+
+    def emptied(self) -> VertexTable:
+        """Another table with the same start, in the room of this one, whose arrays are lost."""
+        other = object.__new__(VertexTable)
+        other.polytope, other._buffers = self.polytope, self._buffers
+        other.vertices, other._edges = self.vertices[:1], self._edges[:1]
+        other._number = {self.vertices[0].zero: 0}
+        other._buffers.cut()
         return other
 
     def is_wide(self, number: int) -> bool:
@@ -319,22 +331,50 @@ class _Buffers:
         used = v_rows != 0
         counts = used.sum(axis=1)
         arms, v = (rows.ravel() if used.all() else rows[used] for rows in (arm_rows, v_rows))
-        edges, entries = self.edges + len(arm_rows), self.entries + len(arms)
-        self._reserve(self.vertices + 1, edges, entries)
-        self.first_edge[self.vertices + 1 :] = edges  # the last one is always their number
-        self.first_entry[self.edges + 1 : edges + 1] = self.entries + np.cumsum(counts)
-        self.offset[self.edges : edges] = offset
-        self.arm[self.entries : entries] = arms
-        self.v[self.entries : entries] = v
+        entries = self._claimed(len(arm_rows), np.bincount(arms, minlength=self.size), offset)
+        ends = entries.start + np.cumsum(counts)
+        self.first_entry[self.edges - len(ends) + 1 : self.edges + 1] = ends
+        self.arm[entries], self.v[entries] = arms, v
         local = np.repeat(np.arange(len(arm_rows)), counts)
         # By arm, then by edge; a stable sort of short numbers takes linear time.
         order = np.argsort(arms.astype(np.uint16) if self.size < 2**16 else arms, kind="stable")
-        self.column_edge[self.entries : entries] = local[order]
-        self.column_v[self.entries : entries] = v[order]
-        self.first_column[self.vertices, 0] = self.entries
-        places = np.cumsum(np.bincount(arms, minlength=self.size))
-        self.first_column[self.vertices, 1:] = self.entries + places
-        self.vertices, self.edges, self.entries = self.vertices + 1, edges, entries
+        self.column_edge[entries], self.column_v[entries] = local[order], v[order]
+
+    def append_pairs(self, arm_rows: Indices, v: Array, pairs: Pairs) -> None:
+        """The same for very many edges that are pairs of arms: in place, and nothing is sorted."""
+        first, second, number = pairs
+        count = np.zeros(self.size, dtype=np.int64)
+        count[first], count[second] = len(second), len(first)
+        entries = self._claimed(len(arm_rows), count)
+        ends = self.first_entry[self.edges - len(arm_rows) : self.edges + 1]
+        ends[:] = np.arange(entries.start, entries.stop + 1, 2)
+        self.arm[entries].reshape(arm_rows.shape)[:] = arm_rows
+        self.v[entries].reshape(arm_rows.shape)[:] = v
+        column = self.first_column[self.vertices - 1]
+        self.column_edge[column[first][:, None] + np.arange(len(second))] = number
+        self.column_edge[column[second][:, None] + np.arange(len(first))] = number.T
+        of_arm = np.zeros(self.size)
+        of_arm[first], of_arm[second] = v
+        self.column_v[entries] = np.repeat(of_arm, count)
+
+    def _claimed(self, edges: int, by_arm: Indices, offset: float = 0.0) -> slice:
+        """Room for the entries of one more vertex, by the number of entries of each arm."""
+        start, stop = self.entries, self.entries + int(by_arm.sum())
+        last = self.edges + edges
+        self._reserve(self.vertices + 1, last, stop)
+        self.first_edge[self.vertices + 1 :] = last  # the last one is always their number
+        self.offset[self.edges : last] = offset
+        self.first_column[self.vertices, 0] = start
+        self.first_column[self.vertices, 1:] = start + np.cumsum(by_arm)
+        self.vertices, self.edges, self.entries = self.vertices + 1, last, stop
+        return slice(start, stop)
+
+    def cut(self) -> None:
+        """Forget all vertices but the first, and where its edges lead."""
+        self.following[: self.edges] = -1
+        self.vertices, self.edges = 1, int(self.first_edge[1])
+        self.entries = int(self.first_entry[self.edges])
+        self.first_edge[1:] = self.edges
 
     def table(self) -> Table:
         if self._table is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
@@ -24,11 +24,12 @@ from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.vertex import Vertex
 from simplexplore.kernels.blocks import Block
+from simplexplore.kernels.lists import MANY, Lists
 from simplexplore.kernels.records import PULLS, VERTEX, WARM, Events, Memory, Run, Setting, Table
 from simplexplore.problem.spelling import listed
 from simplexplore.samplers.declarations import is_ours
 
-from .arrays import first_pulls, fitted, make_setting, make_state, scenario_of_rule
+from .arrays import COUNTING, first_pulls, fitted, make_setting, make_state, scenario_of_rule
 from .compile import Program, Stopwatch, is_switched_off, kind_of
 from .plan import Plan
 from .vertex_table import AnswerTable, VertexTable
@@ -140,6 +141,7 @@ class Workspace:
         self._room: Events | None = None  # for the events taken in last
         self._room_block: Block | None = None
         self._stopwatch = Stopwatch()
+        self._lists = Lists()
         self.pending: Array = np.zeros(self._setting.size)
         self.is_enough = False
 
@@ -167,6 +169,11 @@ class Workspace:
     def known_edges(self) -> int:
         """Edges of the vertices known now."""
         return int(self._arrays[0].first_edge[-1])
+
+    @property
+    def known_vertices(self) -> int:
+        """Vertices known now; 0 where answers are good enough."""
+        return len(self.table.vertices) if isinstance(self.table, VertexTable) else 0
 
     @property
     def is_ours(self) -> bool:
@@ -231,7 +238,7 @@ class Workspace:
         """
         former, before = self.table, self._kept()
         assert isinstance(former, VertexTable)
-        self.table = former.fresh()
+        self.table = former.emptied()
         self._followed, self._has_blocks = [], False
         self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
         if here >= 0:
@@ -260,14 +267,19 @@ class Workspace:
     # ------------------------------------------------------------------ state
 
     def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Every array that the future depends on, by name; not copies."""
-        _, run, memory = self._arrays
+        """Every array that the future depends on, by name; not copies.
+
+        Arrays may have room for more edges than are known; nothing was written there.
+        """
+        table, run, memory = self._arrays
+        known, pairs = self.known_edges, len(self._setting.pairs.following)
         return {
             **{f"run.{name}": array for name, array in run._asdict().items()},
+            "run.root": run.root[: table.first_root + known],
             "memory.arms": memory.arms,
-            "memory.edges": memory.edges,
+            "memory.edges": memory.edges[:, : max(known, pairs)],
             "memory.rows": memory.rows,
-            "memory.looks": memory.looks,
+            "memory.looks": memory.looks[:, :known],
             "pending": self.pending,
         }
 
@@ -280,6 +292,9 @@ class Workspace:
         """Go on from a `state`; a ValueError says that it is of another plan."""
         if self._followed:
             raise ValueError("only a fresh engine can be restored")
+        if self.plan.threshold.function in COUNTING and self.known_vertices == 1:
+            self.table.union_size()  # which explores the table; that of a twin was not yet
+            self._grown([])
         steps = iter(state["followed"].tolist())
         for edge in steps:
             if edge >= 0:
@@ -337,7 +352,15 @@ class Workspace:
             if self._stopwatch.is_up:
                 self._program.compile_behind(entry)
         with self._stopwatch.running(), self._own_code(), np.errstate(all="ignore"):
+            if entry == "fold" and self.is_ours and len(arguments[0].kinds) >= MANY:
+                with suppress(ArithmeticError):
+                    return self._in_lists(function, *arguments)
             return function(self._setting, *self._arrays, *arguments)
+
+    def _in_lists(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        table, *written = self._arrays
+        with self._lists.of(*written, *arguments) as lists:
+            return function(self._lists.fixed(self._setting), self._lists.fixed(table), *lists)
 
     def _is_heavy(self, entry: str, arguments: tuple[Any, ...]) -> bool:
         """Whether a single call may take seconds uncompiled: programs without a closed form.
