@@ -9,6 +9,7 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
+from nightly import NIGHTLY
 from servers import Thread
 from simplexplore.study.study import Study
 from workers import star
@@ -39,7 +40,7 @@ def test_no_request_makes_the_service_fail(sqlite_url):
             ):
 
                 @settings(
-                    max_examples=8,
+                    max_examples=50 if NIGHTLY else 5,
                     database=None,
                     phases=[Phase.explicit, Phase.generate],
                     suppress_health_check=list(HealthCheck),

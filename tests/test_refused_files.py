@@ -124,7 +124,7 @@ sigma must be a number; got True.
 [rewards]
 family = "gaussian"
 sigma = "unkown"
-sigma must be a number; got 'unkown'. Where nobody knows it, write 'unknown'.
+sigma must be a number; got 'unkown'. If it is unknown, write 'unknown'.
 
 [rewards]
 family = "gaussian"
@@ -165,7 +165,7 @@ sigma_guess must be positive; got -1.
 family = "gaussian"
 sigma = "unknown"
 domain = [0, 1]
-a domain goes with a known sigma; remove it, or give sigma's numbers.
+a domain needs a known sigma; remove it, or give sigma's numbers.
 
 [rewards]
 family = "bounded"
@@ -321,6 +321,11 @@ def test_a_bad_constraint_keeps_its_caret_and_class() -> None:
     [
         ("arms [", "expected '=' after a key in a key/value pair", "     ^"),
         ("scenario = anytime", "this is not a value; put texts in quotes", "           ^"),
+        (
+            "epsilon = 10%",
+            "the value ends here; write 10% as 0.1, decimals with a point, texts in quotes",
+            "            ^",
+        ),
         ("delta = 0.2", "this name is given twice; remove one", "           ^"),
         (
             'arms2 = ["a", "b"',

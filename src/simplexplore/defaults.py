@@ -1,4 +1,4 @@
-"""What explores where nobody says otherwise: in Python, on the command line and in the service."""
+"""Default sampler and threshold: in Python, on the command line and in the service."""
 
 SAMPLER = "top-two"
 THRESHOLD = "tilt"

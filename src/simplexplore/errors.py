@@ -1,8 +1,7 @@
-"""What can go wrong, as one base class and its leaves.
+"""All errors that a user can cause or meet: one base class and its leaves.
 
-Every message names what came, what was wrong with it and what to do about it.
-The command line prints the message and exits with status 2; nothing else in the
-package turns these into text.
+Every message says what was given, what is wrong with it and what to do. The command line prints
+the message and exits with status 2.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Place:
 
 
 class SimplexploreError(Exception):
-    """Base class of all errors a user can cause or meet.
+    """Base class of all errors that a user can cause or meet.
 
     Attributes
     ----------
@@ -52,7 +51,7 @@ class ProblemError(SimplexploreError):
 
 
 class ConstraintError(ProblemError):
-    """One constraint cannot be read."""
+    """A constraint cannot be read; the message points at the place."""
 
 
 class InfeasibleError(ProblemError):
@@ -77,15 +76,15 @@ class MeansError(SimplexploreError):
 
 
 class RewardError(SimplexploreError):
-    """A reward that the family cannot produce."""
+    """A reward or measurement is impossible: not finite, or outside the family's range."""
 
 
 class TooLargeError(SimplexploreError):
-    """A stated size limit was met; the message names the limit."""
+    """A size limit is exceeded; the message names the limit."""
 
 
 class NotConvergedError(SimplexploreError):
-    """A solver could not certify its answer; the message says how far it came."""
+    """A solver could not certify its answer; the message says how close it came."""
 
 
 class SettingError(SimplexploreError):
@@ -93,7 +92,7 @@ class SettingError(SimplexploreError):
 
 
 class StudyError(SimplexploreError):
-    """A live study refuses a request; what was asked for changed nothing."""
+    """A live study refuses a request; nothing was changed."""
 
 
 class UnknownStudyError(StudyError):
@@ -101,15 +100,15 @@ class UnknownStudyError(StudyError):
 
 
 class StoppedError(StudyError):
-    """The study has its answer and gives no more pulls; the message says the answer."""
+    """The study has its answer and hands out no more pulls; the message has the answer."""
 
 
 class PausedError(StudyError):
-    """The study is paused or archived; the message says what it does not do meanwhile."""
+    """The study is paused or archived, and refuses this until it is resumed."""
 
 
 class PullError(StudyError):
-    """A pull that the study never gave out, or that belongs to another study."""
+    """The study never handed out this pull, or it belongs to another study."""
 
 
 class ConflictError(StudyError):
@@ -135,4 +134,4 @@ class ServiceError(SimplexploreError):
 
 
 class AccessError(SimplexploreError):
-    """A service wants a token, or one that allows more."""
+    """A service needs a token, or one with another role."""

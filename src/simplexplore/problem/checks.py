@@ -1,6 +1,6 @@
 """The parts of a problem, checked one by one.
 
-Each function takes what came, from a file or from Python, and returns it in the form that a
+Each function takes a value as given, in a file or in Python, and returns it in the form that a
 problem keeps, or says what is wrong with it.
 """
 

@@ -20,7 +20,7 @@ from .rational import rational
 Array = npt.NDArray[np.float64]
 
 
-# What `sigma` is where nobody knows it.
+# The value of an unknown `sigma`.
 UNKNOWN = "unknown"
 
 Deviations = float | tuple[float, ...]
@@ -64,7 +64,7 @@ def _by_arm(given: Deviations, what: str, size: int) -> Array:
 
 @dataclass(frozen=True)
 class Gaussian(Family):
-    """Normal rewards.
+    """Normal rewards: any real number.
 
     With known standard deviations, sub-Gaussian rewards with that variance proxy are covered
     too: the stopping thresholds we call proven hold for them unchanged. With unknown ones the
@@ -74,11 +74,14 @@ class Gaussian(Family):
     Parameters
     ----------
     sigma : float, sequence of float, or "unknown"
-        One standard deviation for all arms, or one per arm. None says "unknown", too.
+        Standard deviation, in the unit of rewards: one for all arms, or one per arm. None also
+        means "unknown".
     equal_sigma : bool
         Whether unknown standard deviations are all the same.
     sigma_guess : float or sequence of float, optional
         A guess of unknown ones, for planning and simulation.
+    domain : (float, float), optional
+        A range in which all means are known to lie.
 
     Examples
     --------
@@ -104,7 +107,7 @@ class Gaussian(Family):
         with about("sigma"):
             if isinstance(self.sigma, str) and self.sigma != UNKNOWN:
                 raise ProblemError(
-                    f"sigma must be a number; got {self.sigma!r}. Where nobody knows it, write "
+                    f"sigma must be a number; got {self.sigma!r}. If it is unknown, write "
                     f"{UNKNOWN!r}."
                 )
             sigma = _deviations(self.sigma, "sigma") if known else UNKNOWN
@@ -121,7 +124,7 @@ class Gaussian(Family):
             self._check_guess(known)
         if self.domain is not None and not known:
             raise ProblemError(
-                "a domain goes with a known sigma; remove it, or give sigma's numbers.",
+                "a domain needs a known sigma; remove it, or give sigma's numbers.",
                 place=Place(field="domain"),
             )
 
@@ -224,6 +227,11 @@ def _place(mean: float, low: float, high: float) -> tuple[float, float]:
 class Bernoulli(Family):
     """Rewards 0 or 1.
 
+    Parameters
+    ----------
+    domain : (float, float), optional
+        A range in which all means are known to lie.
+
     Examples
     --------
     >>> import numpy as np
@@ -284,6 +292,11 @@ class Bernoulli(Family):
 class Poisson(Family):
     """Counts 0, 1, 2, ...
 
+    Parameters
+    ----------
+    domain : (float, float), optional
+        A range in which all means are known to lie.
+
     Examples
     --------
     >>> float(Poisson().divergence(np.array(2.0), np.array(1.0), np.array(1.0)).round(6))
@@ -319,13 +332,20 @@ class Poisson(Family):
 
 @dataclass(frozen=True)
 class Bounded(Bernoulli):
-    """Any rewards in [low, high], of which only the mean matters.
+    """Any rewards in [low, high], whatever their distribution.
 
     Rewards are rescaled to [0, 1] and treated with the Bernoulli divergence. This is
-    valid for every distribution on that interval: among them the Bernoulli one has
-    the largest moment generating function for its mean, so what bounds the
+    valid for every distribution on that interval: among those with a given mean the
+    Bernoulli distribution has the largest moment generating function, so a bound on the
     deviations of a coin bounds theirs. Simulations draw the two end points, the
-    hardest case, or Beta laws if they are told a standard deviation.
+    hardest case, or Beta distributions if they are told a standard deviation.
+
+    Parameters
+    ----------
+    low, high : float
+        The range of rewards, in their unit.
+    domain : (float, float), optional
+        A range in which all means are known to lie.
 
     Examples
     --------

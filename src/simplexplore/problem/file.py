@@ -36,6 +36,8 @@ _TOML_REASONS = {
     r"Cannot declare \('([^']+)',\) twice": r"the line [\1] stands twice; join what is below",
     r"Invalid value": "this is not a value; put texts in quotes",
     r"Invalid statement": "this is neither 'name = value' nor a '[table]'",
+    r"Expected newline or end of document after a statement": "the value ends here; write 10% "
+    "as 0.1, decimals with a point, texts in quotes",
     r"Unclosed array": "unclosed array: here a comma or ']' is missing, or something is not a "
     "number",
 }

@@ -1,6 +1,6 @@
 """Limits that must be learned: a second number of every pull, whose mean over the mix is limited.
 
-Its coefficients are means that nobody knows. An answer may exceed the limit by a tolerance, and
+Its coefficients are unknown means. An answer may exceed the limit by a tolerance, and
 earn epsilon less than the best policy that keeps it (docs/theory/measured.md). All else reads rows
 as ``signed(means) @ policy <= bound``: a limit from below changes its sign here, nowhere else.
 """

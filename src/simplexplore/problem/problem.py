@@ -72,8 +72,8 @@ class Problem(Tabular):
         Texts such as ``"4*a - e <= 1"`` or ``"each <= 0.4"`` (named c1, c2, ... by their
         place; what `each` makes of one for arm a is c1[a]) or
         `Constraint` objects; a mapping from names to texts; or a tuple ``(B, c)`` for
-        ``B @ policy <= c`` (named row1, row2, ...). That shares are nonnegative and sum
-        to one goes without saying.
+        ``B @ policy <= c`` (named row1, row2, ...). Shares are always nonnegative and sum
+        to one.
     rewards : Family, optional
         Gaussian with standard deviation 1 unless given.
     scenario : {"end-of-time", "anytime", "exploration"}, optional
@@ -90,19 +90,19 @@ class Problem(Tabular):
         A policy that earns up to this much less than the best is good enough; 0 asks for the
         best itself.
     stop_when : StopWhen or mapping, optional
-        What ends an exploration before the best policy is known: ``{"regret": 0.05}``, once no
+        When to stop before the best policy is known: ``{"regret": 0.05}``, as soon as no
         policy earns 0.05 more than the answer; or ``{"budget": 300}``, after 300 samples.
     exploration : sequence, mapping or pair
         Limits on the shares of samples in the scenario "exploration", given like
         `constraints` and independent of them.
     costs : mapping of str to float, or array_like, shape (K,), optional
-        What one pull of each arm costs; 1 where none is given.
+        Cost of one pull of each arm, in any unit; 1 unless given.
     room : float
         Pulls by which a limit on samples may be exceeded while arms are tried for the first time.
     measured : sequence of Measured, or mapping, optional
-        Limits whose coefficients must be learned, one or two: every pull reports a number beside
-        its reward, and the mean of it over the mix is limited. A mapping goes from names to
-        `Measured` or to what a problem file's table would hold.
+        One or two limits on something that every pull reports beside its reward; the mean over
+        the mix is limited, and each arm's mean is learned. A mapping goes from names to
+        `Measured` or to the keys of a problem file's table.
 
     Attributes
     ----------
@@ -231,7 +231,16 @@ class Problem(Tabular):
         return self.stop_when.budget if self.stop_when else None
 
     def limits_on_samples(self, scenario: str) -> tuple[Constraint, ...]:
-        """Rows that samples must keep: none, the constraints, or limits of their own."""
+        """Limits on samples in a scenario: none, the constraints, or limits of their own.
+
+        Parameters
+        ----------
+        scenario : str
+
+        Returns
+        -------
+        tuple of Constraint
+        """
         if scenario == EXPLORATION:
             return self.exploration
         return self.constraints if scenario == "anytime" else ()
@@ -322,6 +331,15 @@ class Problem(Tabular):
     def replace(self, **changes: Any) -> Problem:
         """Return a copy with some of the constructor's arguments changed.
 
+        Parameters
+        ----------
+        **changes
+            Arguments of `Problem` by name.
+
+        Returns
+        -------
+        Problem
+
         Examples
         --------
         >>> Problem(2).replace(delta=0.01).delta
@@ -336,6 +354,10 @@ class Problem(Tabular):
         ----------
         means : array_like, shape (K,)
             One mean per arm.
+
+        Returns
+        -------
+        ndarray, shape (K,)
 
         Raises
         ------
@@ -356,6 +378,11 @@ class Problem(Tabular):
 
     def measured_means(self, given: Mapping[str, npt.ArrayLike] | None = None) -> Array:
         """Means of the measured rows, as given by name or else their own guesses.
+
+        Parameters
+        ----------
+        given : mapping, optional
+            From names of rows to one mean per arm.
 
         Returns
         -------
@@ -380,10 +407,19 @@ class Problem(Tabular):
     def check_measurements(self, given: Mapping[str, float] | None) -> tuple[float, ...]:
         """Measurements of one pull in the order of the rows.
 
+        Parameters
+        ----------
+        given : mapping or None
+            From names of rows to numbers.
+
+        Returns
+        -------
+        tuple of float
+
         Raises
         ------
         RewardError
-            If one is missing, of no row, or cannot be.
+            If one is missing, belongs to no row, or is impossible.
         """
         if given is None and not self.measured:
             return ()
@@ -446,6 +482,10 @@ class Problem(Tabular):
         source : str
             What error messages call it.
 
+        Returns
+        -------
+        Problem
+
         Examples
         --------
         >>> Problem.from_text('arms = ["a", "b"]\n[constraints]\ncap = "a <= 1/3"').upper
@@ -461,11 +501,21 @@ class Problem(Tabular):
             raise type(error)(f"{source}: {error}", place=place) from None
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Write a problem file that :meth:`from_file` reads back as an equal problem."""
+        """Write a problem file, which `from_file` reads back as an equal problem.
+
+        Parameters
+        ----------
+        path : str or path
+            The TOML file to write.
+        """
         write_text(path, self.to_text())
 
     def to_text(self) -> str:
-        """Return the text that :meth:`to_file` writes.
+        """Return the text that `to_file` writes.
+
+        Returns
+        -------
+        str
 
         Examples
         --------
