@@ -84,7 +84,7 @@ def test_errors_are_those_of_a_study(service):
     for call, kind, words in (
         (lambda: service.open("none"), sx.UnknownStudyError, "no study 'none'"),
         (lambda: service.create("mix", star()), sx.ConflictError, "there is a study 'mix'"),
-        (lambda: study.tell(pull, 2.0), sx.ConflictError, "has the reward 1.0 already"),
+        (lambda: study.tell(pull, 2.0), sx.ConflictError, "already has the reward 1.0"),
         (lambda: study.tell("x-1-0000", 2.0), sx.PullError, "belongs to another study"),
         (lambda: study.tell(arm="a", reward=float("nan")), sx.RewardError, "finite"),
         (lambda: study.tell(pull, None), sx.SettingError, "reward: Field required"),
@@ -104,7 +104,7 @@ def test_tokens(sqlite_url, monkeypatch):
     with Thread(sqlite_url) as running:
         with (
             sx.connect(running.url) as service,
-            pytest.raises(sx.AccessError, match="this service wants a token"),
+            pytest.raises(sx.AccessError, match="this service needs a token"),
         ):
             service.list()
         monkeypatch.setenv("SIMPLEXPLORE_TOKEN", reader)
@@ -183,12 +183,14 @@ def test_two_servers_on_one_database(server, tmp_path):
         for folder in folders:
             folder.mkdir()
         crews = [
-            workers.Crew(served.url, "mix", 2, 5, 2.0, folder)
+            workers.Crew(served.url, "mix", 2, 5, 300.0, folder)
             for served, folder in zip((one, two), folders, strict=True)
         ]
+        for crew in crews:
+            crew.stop(rewards=2 * 50)
         for crew in crews:
             crew.wait()
     told = [pair for crew in crews for pair in workers.acknowledged(crew.logs)]
     assert {event["event"] for event in study.each_event()} == {"asked", "told"}
-    assert min(len(workers.acknowledged(crew.logs)) for crew in crews) >= 2 * 5
+    assert min(len(workers.acknowledged(crew.logs)) for crew in crews) >= 2 * 50
     assert workers.is_sound(study, told)

@@ -58,7 +58,7 @@ def test_as_if_it_had_never_been_told(url, clock):
         assert study.tell(pull[1], 0.9).outcome == "told"
         assert study.tell(pull[1], 0.9).outcome == "repeated"
     assert one.events(limit=100)[-1]["replaces"] == 44
-    with pytest.raises(sx.ConflictError, match="'void' strikes it out"):
+    with pytest.raises(sx.ConflictError, match="strike it out with 'void'"):
         one.tell(pulls[0][1], 99.0)
     assert known(one) == known(other)
     one.void(pulls[0][1], reason="wrong again")
@@ -75,11 +75,11 @@ def test_what_can_be_struck_out(url):
     for arguments, kind, words in (
         ({"pull": pending, "reason": "x"}, sx.PullError, "has no reward, so there is none"),
         ({"pull": "x-1-0000", "reason": "x"}, sx.PullError, "belongs to another study"),
-        ({"pull": pull.id[:-4] + "zzzz", "reason": "x"}, sx.PullError, "never gave out"),
+        ({"pull": pull.id[:-4] + "zzzz", "reason": "x"}, sx.PullError, "never handed out"),
         ({"event": 1, "reason": "x"}, sx.PullError, r"event 1 \(asked\) has no reward"),
         ({"event": 99, "reason": "x"}, sx.PullError, "there is no event 99; the last one is 4"),
         ({"reason": "x"}, sx.PullError, "name the pull, or the number"),
-        ({"pull": pull, "reason": " "}, sx.SettingError, "a reason is a text"),
+        ({"pull": pull, "reason": " "}, sx.SettingError, "give a reason"),
     ):
         with pytest.raises(kind, match=words):
             study.void(**arguments)
@@ -269,7 +269,7 @@ def test_paused_and_archived(url):
 
 def test_a_study_that_has_stopped(url):
     study = stopped(url)
-    with pytest.raises(sx.StoppedError, match="has stopped: it gives no pulls anyway"):
+    with pytest.raises(sx.StoppedError, match="has stopped: it hands out no pulls anyway"):
         study.pause()
     answer = study.answer
     study.archive()

@@ -64,6 +64,8 @@ ROW = {"limit": "<= 0.6", "sigma": 0.5, "tolerance": 0.1}
 PROBLEMS = {
     "anytime": sx.Problem(**STAR, scenario="anytime"),
     "bernoulli": sx.Problem(**STAR, rewards=sx.Bernoulli()),
+    "poisson": sx.Problem(**STAR, rewards=sx.Poisson()),
+    "bounded": sx.Problem(**STAR, rewards=sx.Bounded(-2, 6)),
     "unknown sigma": sx.Problem(**STAR, rewards=sx.Gaussian("unknown")),
     "measured": sx.Problem(**STAR, epsilon=0.3, measured={"dose": ROW}),
 }
@@ -79,10 +81,16 @@ def test_a_file_is_told_row_by_row(tmp_path, name):
     )
     pulls = [study.ask(8) for study in (at_once, one_by_one)]
     lines, means = ["pull,arm,reward,key" + ",dose" * bool(problem.measured)], (3.0, -1.0, 0.5)
-    for i in range(60):
+    for i in range(90):  # as many as are taken in from lists
         asked = i < 24 and i % 3 == 0
         arm = problem.arms.index(pulls[0][i // 3].arm) if asked else i % 3
-        reward = float(rng.random() < means[arm] if name == "bernoulli" else rng.normal(means[arm]))
+        reward = float(rng.normal(means[arm]))
+        if name == "bernoulli":
+            reward = float(rng.random() < means[arm])
+        elif name == "poisson":
+            reward = float(rng.poisson(3 + means[arm]))
+        elif name == "bounded":
+            reward = min(max(reward, -2.0), 6.0)
         dose = float(rng.normal((0.9, 0.1, 0.2)[arm])) if problem.measured else None
         key = f"k{i}" if i % 5 == 0 else None
         measured = None if dose is None else {"dose": dose}

@@ -8,9 +8,10 @@ import pytest
 import engines
 import simplexplore as sx
 from simplexplore.exploration.seeding import streams
-from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, LATE, TOLD
+from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, LATE, TOLD, VERTEX
 from simplexplore.problem.families import Bernoulli, Gaussian
 from simplexplore.problem.problem import Problem
+from simplexplore.samplers import top_two_within
 
 ARMS = ["a", "b", "c", "d", "e"]
 MEANS = np.array([0.9, 0.5, 0.4, 0.85, 0.7])
@@ -46,10 +47,9 @@ def warmed(engine, steps=200, seed=1):
     return engine
 
 
-def history(problem, count, seed):
+def history(engine, count, seed):
     """A journal with everything in it, in a random order that makes sense."""
     rng = np.random.default_rng(seed)
-    engine = engine_for(problem)
     flying, lost, events = [], [], []
 
     def add(kind, arm, reward=0.0):
@@ -72,13 +72,14 @@ def history(problem, count, seed):
             add(LATE, arm, float(rng.random() < MEANS[arm]))
         else:
             add(ELSEWHERE, int(rng.integers(5)), float(rng.integers(2)))
-    return engine, events
+    return events
 
 
 @pytest.mark.parametrize("rewards", [Gaussian(1.0), Bernoulli()], ids=["closed", "roots"])
 def test_grouping_makes_no_difference(rewards):
     problem = star(rewards)
-    one_by_one, events = history(problem, 600, 3)
+    one_by_one = engine_for(problem)
+    events = history(one_by_one, 600, 3)
     kinds, arms, told = (np.array(column) for column in zip(*events, strict=True))
     expected = {name: array.tobytes() for name, array in one_by_one.state().items()}
     rng = np.random.default_rng(0)
@@ -92,6 +93,39 @@ def test_grouping_makes_no_difference(rewards):
         assert {name: array.tobytes() for name, array in engine.state().items()} == expected
 
 
+def test_bounds_of_before_find_the_challenger(monkeypatch):
+    """Of top-two within limits, though pulls that expire make an arm rarer than it was."""
+    found_by_bounds = top_two_within.challenger_of
+    expired = []
+
+    def checked(setting, table, run, memory, price):
+        first, last = table.first_edge[run.integers[VERTEX] :][:2]
+        scores = []
+        for edge in range(first, last):
+            entries = slice(*table.first_entry[edge : edge + 2])
+            arms, squares = table.arm[entries], np.square(table.v[entries])
+            spread = squares / (np.array(run.n) * setting.pulls_for_one)[arms]
+            tried = squares.sum() / spread.sum()
+            scores.append(run.value[edge - first] + price * math.log(tried))
+            low, since, rate = (memory.edges[row][edge] for row in (1, 2, 3))
+            if rate > 0 and not any(run.given_up):
+                high = low + 2e-9 + rate * (sum(run.n) - since)
+                assert low < math.log(tried) < high
+        found = found_by_bounds(setting, table, run, memory, price)
+        assert scores[found - first] <= min(scores) + 1e-12
+        expired.append(sum(run.given_up))
+        return found
+
+    monkeypatch.setattr(top_two_within, "challenger_of", checked)
+    engine = warmed(engines.uncompiled(engine_for(star(), "top-two")), 50)
+    for _ in range(3):
+        flying = ask(engine, 100)
+        fold(engine, EXPIRED, flying)
+        warmed(engine, 50)
+        fold(engine, LATE, flying, MEANS[flying])
+    assert [expired.count(number) > 100 for number in (0, 100)] == [True, True]
+
+
 def test_the_journal_decides_which_arm_was_played():
     engine = warmed(engine_for(star()))
     (arm,) = ask(warmed(engine_for(star())))
@@ -103,7 +137,8 @@ def test_the_journal_decides_which_arm_was_played():
 def test_asking_leaves_the_evidence_alone():
     for rewards in (Gaussian(1.0), Bernoulli()):
         problem = star(rewards)
-        engine, _ = history(problem, 300, 5)
+        engine = engine_for(problem)
+        history(engine, 300, 5)
         names = ("n", "mean", "clipped", "gap", "spread", "value", "scale")
         before = {name: getattr(engine.run, name).copy() for name in names}
         pulls = engine.pulls
@@ -194,7 +229,8 @@ def test_late_rewards_take_their_share_back():
 
 def test_a_state_goes_on_in_another_engine():
     for rewards in (Gaussian(1.0), Bernoulli()):
-        engine, _ = history(star(rewards), 500, 8)
+        engine = engine_for(star(rewards))
+        history(engine, 500, 8)
         other = engine_for(star(rewards), seed=99)
         other.restore(engine.state())
         assert ask(other, 30) == ask(engine, 30)

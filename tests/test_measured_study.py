@@ -126,8 +126,8 @@ def test_a_changed_measurement_is_found(sqlite_url):
 @pytest.mark.parametrize(
     ("changes", "settings", "words"),
     [
-        ({}, {"sampler": "cge"}, "cge sampler knows nothing of measured limits"),
-        ({}, {"threshold": "kk21"}, "'kk21' knows nothing of measured limits"),
+        ({}, {"sampler": "cge"}, "cge sampler does not support measured limits"),
+        ({}, {"threshold": "kk21"}, "'kk21' does not support measured limits"),
         ({}, {"scenario": "anytime"}, "nothing says how much toxicity that is"),
         ({}, {"tracking": "averaged"}, "tracking cannot be chosen"),
         ({"epsilon": 0.0}, {}, "measured limits need epsilon > 0"),
@@ -156,4 +156,4 @@ def test_in_a_terminal(sqlite_url, width):
     none = explore(Study.create(sqlite_url, "none", trial(-1.0)))
     assert "Answer: no mix keeps toxicity below -1." in shown(none)
     none.extend(1e-200)
-    assert "It looks as if no mix kept toxicity below -1." in shown(none)
+    assert "It seems that no mix keeps toxicity below -1." in shown(none)

@@ -61,7 +61,7 @@ def test_an_older_copy_under_a_running_program(tmp_path, more):
     with Study.open(path, "mix") as other:
         other.tell_many([sx.Reward(0.1, arm="b")] * more)
     assert study.status()["elsewhere"] == more
-    with pytest.raises(sx.PullError, match="put back from an older copy, tell the reward with"):
+    with pytest.raises(sx.PullError, match="restored from an older copy, tell the reward with"):
         study.tell(pulls[0], 0.5)
     study.tell(arm=pulls[0].arm, reward=0.5)
     assert study.status()["rewards"] == 20 + more + 1

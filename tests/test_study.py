@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
+from simplexplore.errors import TooLargeError
 from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import Problem
+from simplexplore.study import asking
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 from studies import ARMS, MEANS, drive, journal, make, problem
@@ -51,7 +53,7 @@ def test_telling_twice(url):
     assert study.tell(pull.id, 0.1 + 0.2).outcome == "told"
     before = journal(study)
     assert study.tell(pull.id, 0.1 + 0.2).outcome == "repeated"
-    message = r"has the reward 0\.30000000000000004 already, and now came 0\.3\. The first is kept"
+    message = r"already has the reward 0\.30000000000000004; got 0\.3\. The first is kept"
     with pytest.raises(sx.ConflictError, match=message):
         study.tell(pull.id, 0.3)
     assert journal(study) == before
@@ -124,8 +126,8 @@ def test_pulls_that_are_not_ours(url):
     code, number, check = own.id.split("-")
     wrong = {
         foreign.id: "belongs to another study, not to 'one'",
-        f"{code}-2-{check}": "never gave out a pull",
-        f"{code}-{number}-{int(check, 16) ^ 1:04x}": "never gave out a pull",
+        f"{code}-2-{check}": "never handed out a pull",
+        f"{code}-{number}-{int(check, 16) ^ 1:04x}": "never handed out a pull",
         "17": "is not the id of a pull",
         f"{code}-x-{check}": "is not the id of a pull",
         f"{code}-{'9' * 30}-{check}": "is not the id of a pull",
@@ -310,7 +312,9 @@ def test_stopping_and_extending(url):
     assert [{k: stop[0][k] for k in answer}] == [answer]
     assert journal(study)[-1] == stop[-1]
     before = len(journal(study))
-    message = r"has stopped and gives no more pulls\. The answer, .*0\.1: 0\.6 a, 0\.4 c\. To go on"
+    message = (
+        r"has stopped and hands out no more pulls\. The answer, .*0\.1: 0\.6 a, 0\.4 c\. To go on"
+    )
     with pytest.raises(sx.StoppedError, match=message):
         study.ask()
     for delta in (0.1, 0.2):
@@ -405,8 +409,8 @@ def test_settings(sqlite_url):
     for option, message in (
         ({"sampler": "unifrom"}, "Did you mean 'uniform'"),
         ({"sampler": "oracle"}, "exists in simulations only"),
-        ({"sampler": "./mine.py"}, "a live study uses a sampler of the program"),
-        ({"threshold": "mine.py"}, "a live study uses a threshold of the program"),
+        ({"sampler": "./mine.py"}, "a live study needs a built-in sampler"),
+        ({"threshold": "mine.py"}, "a live study needs a built-in threshold"),
         ({"threshold": "gk61"}, "Did you mean 'gk16'"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"expire_after": 0}, "expire_after must be a positive number"),
@@ -434,3 +438,18 @@ def test_the_problem_travels_with_the_study(sqlite_url):
     )
     Study.create(sqlite_url, "mix", exact, "uniform")
     assert Study.open(sqlite_url, "mix").problem == exact
+
+
+def test_pulls_in_flight_have_a_limit(sqlite_url, monkeypatch):
+    monkeypatch.setattr(asking, "MAX_PENDING", 5)
+    now = [0.0]
+    study = make(sqlite_url, clock=lambda: now[0], expire_after=10.0)
+    pulls = study.ask(4)
+    with pytest.raises(TooLargeError, match="4 pulls in flight, and 2 more are too many"):
+        study.ask(2)
+    study.ask(1)
+    study.tell(pulls[0], 1.0)
+    study.ask(1)
+    now[0] = 20.0  # all of them expire with the next question
+    assert len(study.ask(5)) == 5
+    assert study.status()["pending"] == 5

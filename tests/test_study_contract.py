@@ -184,7 +184,7 @@ def test_stopping_and_extending(studies, study):
     assert study.status()["state"] == "stopped"
     assert study.status()["to_go"] == 0
     assert studies.list()[0]["answer"] == answer
-    with pytest.raises(sx.StoppedError, match=r"gives no more pulls\. The answer"):
+    with pytest.raises(sx.StoppedError, match=r"hands out no more pulls\. The answer"):
         study.ask()
     study.extend(1e-9)
     assert not study.stopped

@@ -24,6 +24,21 @@ def test_status_of_a_new_study(sqlite_url):
     assert status["state"] == "running"
 
 
+@pytest.mark.parametrize("threshold", ["mixture", "kk21"])
+def test_status_of_a_stopped_study_with_a_late_reward(sqlite_url, threshold):
+    study = make(sqlite_url, threshold=threshold)
+    late, *_ = study.ask(3)
+    while study.answer is None:
+        for pull in study.ask(5):
+            study.tell(pull, {"a": 9.0, "b": 0.0, "c": 6.0}[pull.arm] + 0.1 * (study.head % 3))
+    before = study.status()
+    study.tell(late, -100.0)
+    for one in (study, Study.open(sqlite_url, study.name)):
+        after = one.status()
+        for key in ("state", "policy", "value", "edges", "confidence"):
+            assert after[key] == before[key]
+
+
 def test_status(url):
     study = drive(make(url), 100)
     status = study.status()

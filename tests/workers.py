@@ -75,9 +75,14 @@ class Crew:
         if not self.pids:
             raise RuntimeError(self._process.communicate()[1])
 
-    def stop(self):
-        """Let them finish what they are at."""
+    def stop(self, rewards=0):
+        """Let them finish what they are at, once they have recorded so many rewards."""
+        while self._process.poll() is None and len(acknowledged(self._begun())) < rewards:
+            time.sleep(0.05)
         self.logs[0].with_name("enough").touch()
+
+    def _begun(self):
+        return [log for log in self.logs if log.exists()]
 
     def wait(self, seconds=300):
         """Times of all calls, by worker; a worker that was killed gives none."""

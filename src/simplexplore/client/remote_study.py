@@ -168,7 +168,7 @@ class RemoteStudy(Tabular):
         return [Pull(**pull) for pull in self._post("/pulls", {"n": n}, key)["pulls"]]
 
     def pending(self) -> Pulls:
-        """Pulls that were given out and have neither a reward nor expired, oldest first."""
+        """Pulls that have neither a reward nor expired, oldest first."""
         return [Pull(**pull) for pull in self._get("/pulls")["pulls"]]
 
     def tell(
@@ -186,7 +186,7 @@ class RemoteStudy(Tabular):
         return self.tell_many([told])[0]
 
     def tell_many(self, rewards: Iterable[RewardLike]) -> Answers:
-        """Report many rewards at once: all are taken in, or none."""
+        """Report many rewards at once: all are recorded, or none."""
         wanted = [as_reward(item) for item in rewards]
         if len(wanted) > MAX_BATCH:
             raise TooLargeError(
@@ -253,11 +253,11 @@ class RemoteStudy(Tabular):
         return recorded
 
     def pause(self) -> None:
-        """Give out no more pulls until `resume`; rewards are still taken in."""
+        """Hand out no more pulls until `resume`; rewards are still recorded."""
         self._post("/pause", {})
 
     def archive(self) -> None:
-        """Put the study aside: lists leave it out, and it takes nothing in until `resume`."""
+        """Put the study aside: lists leave it out, and it records nothing until `resume`."""
         self._post("/archive", {})
 
     def resume(self) -> None:
@@ -265,7 +265,7 @@ class RemoteStudy(Tabular):
         self._post("/resume", {})
 
     def tag(self, *tags: str) -> None:
-        """Give the study these tags and no others, by which lists can be searched."""
+        """Give the study these tags and no others, by which the list is searched."""
         self._post("/tags", {"tags": tags})
 
     # ------------------------------------------------------------------ looking
@@ -287,7 +287,7 @@ class RemoteStudy(Tabular):
 
     @property
     def seed(self) -> int:
-        """Of the sampler's own choices."""
+        """Seed of the sampler's random choices."""
         return int(self.about["seed"])
 
     @property
@@ -331,7 +331,7 @@ class RemoteStudy(Tabular):
         return int(self._get()["head"])
 
     def status(self) -> Status:
-        """Everything there is to know now, as plain data."""
+        """Say how far the study is, as plain data; see `Study.status`."""
         found: Status = self._get("/status")
         return found
 
@@ -376,7 +376,7 @@ class RemoteStudy(Tabular):
             raise SettingError(f"{path}: cannot write it: {error.strerror or error}.") from None
 
     def verify(self) -> bool:
-        """Let the service replay the whole journal and compare it with the state in use."""
+        """Let the service replay the whole journal and compare it with the current state."""
         return bool(self._post("/verification", None)["sound"])
 
 

@@ -14,6 +14,9 @@ from .transaction import Transaction
 # Pulls or rewards in one request: a request is one transaction.
 MAX_BATCH = 100_000
 
+# Pulls in flight: all of them are kept in memory, and listed in one answer.
+MAX_PENDING = 100_000
+
 
 def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls:
     """Give out pulls, the same ones again under the same key; no more than a budget leaves."""
@@ -36,7 +39,7 @@ def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls
             if budget is not None:
                 further = "The budget is spent: for more samples, create another study."
             raise StoppedError(
-                f"study {replica.ids.study!r} has stopped and gives no more pulls. "
+                f"study {replica.ids.study!r} has stopped and hands out no more pulls. "
                 f"{state.answer_in_words} {further}"
             )
         if state.is_paused or state.is_archived:
@@ -52,8 +55,15 @@ def ask(replica: Replica, n: int, key: str | None, expire_after: float) -> Pulls
             if given <= 0:
                 raise StoppedError(
                     f"study {replica.ids.study!r} has handed out all {budget:,} pulls of its "
-                    "budget and gives no more; it has its answer when their rewards are told."
+                    "budget; it has its answer when their rewards are told."
                 )
+        left = len(state.pending) - len(expired)
+        if left + given > MAX_PENDING:
+            raise TooLargeError(
+                f"study {replica.ids.study!r} has {left:,} pulls in flight, and {given:,} more are "
+                f"too many: at most {MAX_PENDING:,} may wait for their rewards. Tell these first, "
+                "or let them expire (expire_after)."
+            )
         proposed += [Event("asked", pull=first + i, key=key) for i in range(given)]
         recorded = transaction.record(proposed, now)
         return [_pull(event, replica) for event in recorded if event.kind == "asked"]

@@ -18,7 +18,7 @@ def void(
     if (pull is None) == (event is None):
         raise PullError("name the pull, or the number of the event for a pull made elsewhere.")
     if not reason.strip() or len(reason) > 10_000:
-        raise SettingError("a reason is a text of 1 to 10,000 characters.")
+        raise SettingError("give a reason, a text of 1 to 10,000 characters.")
     check_key(key)
     number = None if pull is None else replica.ids.number(pull)
 
@@ -55,7 +55,7 @@ def _of_pull(transaction: Transaction, replica: Replica, number: int, pull: str 
         for event in asked
         if event.arm is not None
     ):
-        raise PullError(f"study {replica.ids.study!r} never gave out a pull {pull!r}.")
+        raise PullError(f"study {replica.ids.study!r} never handed out a pull {pull!r}.")
     voided = transaction.state.corrections.voided
     told = [event for event in events if event.kind in REWARDED and event.seq not in voided]
     if not told:

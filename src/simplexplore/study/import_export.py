@@ -111,10 +111,13 @@ def _row(
 ) -> Reward:
     if len(row) != len(columns):
         raise _wrong(place, f"{len(row)} values for {len(columns)} columns. Nothing was recorded.")
-    values = {name: _from_cell(row[i]).strip() or None for name, i in columns.items()}
+
+    def text_in(name: str) -> str | None:
+        i = columns.get(name)
+        return None if i is None else _from_cell(row[i]).strip() or None
 
     def number(name: str) -> float:
-        text = values[name]
+        text = text_in(name)
         try:
             # Between semicolons, a comma is the decimal mark.
             return float((text or "").replace(",", ".") if mark == ";" else text or "")
@@ -128,9 +131,9 @@ def _row(
 
     return Reward(
         number("reward"),
-        values.get("pull"),
-        values.get("arm"),
-        values.get("key"),
+        text_in("pull"),
+        text_in("arm"),
+        text_in("key"),
         {name: number(name) for name in measured} or None,
     )
 

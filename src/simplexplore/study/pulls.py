@@ -42,7 +42,7 @@ class Reward:
     key : str or None
         With a key, telling it twice counts once.
     measured : mapping or None
-        Where limits are measured, the measurements of the pull by name.
+        The measurements of the pull by name, if the problem has measured limits.
 
     Examples
     --------
@@ -59,13 +59,17 @@ class Reward:
 
 @dataclass(frozen=True)
 class Told:
-    """What became of a reward.
+    """How a reward was recorded.
 
     Attributes
     ----------
+    pull : str or None
+        The id of the pull; None for a pull made elsewhere.
+    arm : str
+    reward : float
     outcome : str
-        ``"told"``; ``"late"`` (its pull had expired; it counts all the same);
-        ``"elsewhere"`` (of a pull made elsewhere); ``"repeated"`` (known already).
+        ``"told"``; ``"late"`` (its pull had expired; it still counts); ``"elsewhere"`` (of a pull
+        made elsewhere); ``"repeated"`` (it was known already).
     stopped : bool
         Whether the study has its answer.
     """
@@ -125,7 +129,7 @@ RewardLike = (
 
 
 def as_reward(item: RewardLike) -> Reward:
-    """A reward to tell, from itself or from a pull and what came of it."""
+    """A reward to tell, from itself or from a pull and its reward."""
     if isinstance(item, Reward):
         return item
     pull, reward, *measured = item

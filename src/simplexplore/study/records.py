@@ -68,6 +68,7 @@ class StudySummary(TypedDict):
     head: int
     progress: float | None
     answer: Answer | None
+    stop_when: NotRequired[dict[str, float]]  # with a budget no delta is promised
     tags: NotRequired[list[str]]
     trouble: NotRequired[str]  # what is damaged; the rest may not be right then
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import tomllib
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ from sqlalchemy.engine import Row
 
 from simplexplore.errors import ConflictError, SettingError, SimplexploreError
 from simplexplore.problem.problem import Problem
+from simplexplore.problem.stop_when import check_stop_when
 
 from .checksums import of_study
 from .events import from_json
@@ -125,12 +127,28 @@ def _summary(row: Mapping[str, Any]) -> StudySummary:
         "progress": row["progress"],
         "answer": _answer(row),
     }
+    goal = _goal(str(row["problem"]))
+    if goal:
+        summary["stop_when"] = goal
+        if "budget" in goal and summary["state"] != "stopped":
+            summary["progress"] = min(1.0, summary["rewards"] / goal["budget"])
     tags = from_json(row["tags"])
     if isinstance(tags, list):
         summary["tags"] = [str(tag) for tag in tags]
     if trouble is not None:
         summary["trouble"] = f"damaged: {trouble}. Put back a copy of the store."
     return summary
+
+
+def _goal(problem: str) -> dict[str, float]:
+    """What ends a study early, by its problem file."""
+    if "stop_when" not in problem:  # reading a file with very many arms takes a while
+        return {}
+    try:
+        found = check_stop_when(tomllib.loads(problem).get("stop_when"))
+    except (SimplexploreError, ValueError):
+        return {}
+    return {} if found is None else found.to_dict()
 
 
 def _number(value: object) -> float:

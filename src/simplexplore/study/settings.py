@@ -15,7 +15,7 @@ from simplexplore.samplers import SAMPLERS, find_sampler
 
 from .pulls import check_key
 
-# Seconds until a pull that nobody has answered expires, unless told otherwise: a day.
+# Seconds until a pull without a reward expires, unless given: a day.
 DEFAULT_EXPIRY = 86_400.0
 
 
@@ -39,8 +39,8 @@ class Settings:
         ):
             if chosen not in known and str(chosen).endswith(".py"):
                 raise SettingError(
-                    f"a live study uses a {what} of the program ({', '.join(known)}): a file of "
-                    "one's own might not be there, or not be the same, weeks later."
+                    f"a live study needs a built-in {what} ({', '.join(known)}): a file of your "
+                    "own might be missing or changed weeks later."
                 )
         if self.expire_after is not None and not 0 < self.expire_after < math.inf:
             raise SettingError(

@@ -322,7 +322,7 @@ class State:
             mix = policy_in_words(np.array(self.answer["policy"]), problem.arms)
         if problem.budget is not None:
             return f"The answer, {self._sure_after(self.answer)}: {mix}."
-        rule = "" if plan.threshold.is_proven(problem.rewards.name) else ", by a rule of thumb"
+        rule = "" if plan.threshold.is_proven(problem.rewards.name) else ", by a heuristic"
         within = ""
         if problem.accepted_regret and self.answer["policy"] is not None:
             kept = " and ".join(
@@ -337,11 +337,11 @@ class State:
     def _sure_after(answer: Answer) -> str:
         """What can be said of an answer that came when the samples were spent."""
         confidence, lost = answer.get("confidence"), answer.get("regret_bound")
-        words = f"after {answer['rewards']:,} samples (no delta is promised)"
+        words = f"after {answer['rewards']:,} samples (delta is not guaranteed)"
         if confidence is not None:
             words += f", with confidence {at_least(confidence)}"
         if lost is not None:
-            words += f", and no mix better by over {at_most(lost)}"
+            words += f", and no mix is better by over {at_most(lost)}"
         return words
 
     # ------------------------------------------------------------------ snapshots

@@ -44,8 +44,8 @@ Array = npt.NDArray[np.float64]
 TENTH = 1.2815515655446004
 
 INTERVALS = (
-    "mixtures of tilts: with probability 1 - delta all intervals hold, for all arms and at "
-    "every moment"
+    "with probability 1 - delta all intervals hold, for all arms and at every moment (mixtures "
+    "of tilts)"
 )
 
 

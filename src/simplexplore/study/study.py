@@ -25,6 +25,7 @@ from simplexplore.errors import (
     TooLargeError,
 )
 from simplexplore.exploration.plan import Plan
+from simplexplore.kernels.collector import without_collector
 from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.protocol import ALL
 from simplexplore.tabular import Rows, Tabular
@@ -127,25 +128,29 @@ class Study(Tabular):
 
         Parameters
         ----------
-        url : str
+        url : str, path or Store
             ``sqlite:///file.db``, a file's path, or ``postgresql://user@host/database``.
         name : str
             Unique in the store.
         problem : Problem
-            Kept in the store as a whole; it cannot be changed afterwards.
+            Kept in the store; it cannot be changed afterwards. Its means are not used.
         sampler : str
             One of `simplexplore.SAMPLERS`, except the oracle.
-        delta, scenario
-            Default: the problem's.
+        delta : float, optional
+            Allowed probability of a wrong answer; the problem's unless given.
+        scenario : str, optional
+            The problem's unless given.
         threshold : str
-            ``"tilt"`` keeps delta as a promise for every family here.
+            One of `simplexplore.THRESHOLDS`; ``"tilt"`` guarantees delta for every family.
+        tracking : str, optional
+            How pulls follow the allocation; the sampler's own way unless given.
         seed : int
             Driven one pull at a time, the arms are those of run 0 of `simulate`.
         expire_after : float or None
             Seconds after which a pull without a reward expires and its arm may be asked for
-            again. Its reward still counts if it comes later.
+            again; None for never. A reward that arrives later still counts.
         key : str, optional
-            Names the request: made again under the same key, it gives the same study.
+            A name for the request: made again under the same key, it gives the same study.
 
         Returns
         -------
@@ -173,7 +178,18 @@ class Study(Tabular):
 
     @classmethod
     def open(cls, url: str | os.PathLike[str] | Store, name: str) -> Study:
-        """Find a study by its name; a database that restarts is waited for.
+        """Open a study by its name; a database that restarts is waited for.
+
+        Parameters
+        ----------
+        url : str, path or Store
+            As for `create`.
+        name : str
+            The study's name.
+
+        Returns
+        -------
+        Study
 
         Raises
         ------
@@ -193,13 +209,23 @@ class Study(Tabular):
     def list(url: str | os.PathLike[str] | Store, *, archived: bool = False) -> Summaries:
         """Say of every study in a store how far it is, the latest change first.
 
-        Those that are archived are left out unless asked for.
+        Parameters
+        ----------
+        url : str, path or Store
+            As for `create`.
+        archived : bool
+            Whether to list archived studies too.
+
+        Returns
+        -------
+        list of dict
+            Of each study: `name`, `state`, `rewards`, `pending`, `delta`, `changed` and more.
         """
         store = url if isinstance(url, Store) else Store(url, must_exist=True)
         return summaries(store, archived=archived)
 
     def close(self) -> None:
-        """Give the store's connections back."""
+        """Close the store's connections."""
         self.store.close()
 
     def __enter__(self) -> Study:
@@ -223,9 +249,9 @@ class Study(Tabular):
         Parameters
         ----------
         n : int
-            Pulls wanted. Pending ones count, so batches do not pile on one arm.
+            How many pulls. Pending ones count as made, so a batch is spread over the arms.
         key : str, optional
-            Names the request: asked again under the same key, it gives the same pulls.
+            A name for the request: asked again under the same key, it gives the same pulls.
 
         Returns
         -------
@@ -242,7 +268,12 @@ class Study(Tabular):
         return ask(self._replica, n, key, self.expire_after)
 
     def pending(self) -> Pulls:
-        """Pulls that were given out and have neither a reward nor expired, oldest first."""
+        """Pulls that have neither a reward nor expired, oldest first.
+
+        Returns
+        -------
+        list of Pull
+        """
         with self._replica.latest() as state:
             waiting = state.pending.copy()
         ids, arms = self._replica.ids, self.problem.arms
@@ -272,24 +303,25 @@ class Study(Tabular):
         pull : str or Pull
             What `ask` gave, or its id.
         reward : float
+            In the unit of the problem's means.
         measured : mapping, optional
-            Where limits are measured, the measurements of the pull by name.
+            The measurements of the pull by name, if the problem has measured limits.
         arm : str, optional
             Instead of a pull, the arm that was played elsewhere.
         key : str, optional
-            Names the reward of an arm, so that telling it twice counts once.
+            A name for the reward of an arm, so that telling it twice counts once.
 
         Returns
         -------
         Told
-            What became of it, and whether the study has its answer now.
+            How it was recorded, and whether the study has its answer now.
 
         Raises
         ------
         RewardError
             If the family cannot produce such a reward, or a measurement is missing.
         PullError
-            If the study never gave out this pull.
+            If the study never handed out this pull.
         ConflictError
             If another reward is recorded for it; `void` strikes that out.
         """
@@ -298,12 +330,12 @@ class Study(Tabular):
         return self.tell_many([told])[0]
 
     def tell_many(self, rewards: Iterable[RewardLike]) -> Answers:
-        """Report many rewards at once: all are taken in, or none.
+        """Report many rewards at once: all are recorded, or none.
 
         Parameters
         ----------
         rewards : iterable of Reward or tuple
-            A tuple is a pull, its reward and, where limits are measured, its measurements.
+            A tuple is a pull, its reward and, with measured limits, its measurements.
 
         Returns
         -------
@@ -332,18 +364,50 @@ class Study(Tabular):
         The first line names the columns: ``reward``, and ``pull`` (an id that `ask` gave) or
         ``arm`` (for pulls made elsewhere); ``key`` is optional and makes it safe to import an
         arm's reward twice, as a `key` for the whole file does. Each measured limit has a column of
-        its name. Semicolons may stand for commas.
-        `progress` is told now and then how many rewards of how many were taken in.
+        its name. Columns are separated by commas or semicolons.
+
+        Parameters
+        ----------
+        path : str, path or file
+            The CSV file.
+        key : str, optional
+            A name for the whole file, so that importing it twice counts once.
+        progress : callable, optional
+            Called now and then with how many rewards are recorded, and how many there are.
+
+        Returns
+        -------
+        list of Told
+            In the order of the rows.
+
+        Raises
+        ------
+        RewardError, PullError, ConflictError
+            As `tell` does, naming the line that is wrong.
         """
         check_key(key)
-        rewards, places = read_rewards(path, measured=self._measured)
-        return tell(self._replica, named(rewards, key), places, progress)
+        with without_collector():
+            rewards, places = read_rewards(path, measured=self._measured)
+            return tell(self._replica, named(rewards, key), places, progress)
 
     def check_csv(self, path: CsvSource) -> CheckedFile:
-        """Say what importing a CSV file would do, and name all rows that are wrong."""
+        """Say what importing a CSV file would do, and name all rows that are wrong.
+
+        Parameters
+        ----------
+        path : str, path or file
+            The CSV file.
+
+        Returns
+        -------
+        dict
+            `rows` that can be imported, each with its outcome, and `faults`, each with its `line`
+            and `text`.
+        """
         faults: builtins.list[SimplexploreError] = []
-        rewards, places = read_rewards(path, faults, self._measured)
-        outcomes, wrong = check(self._replica, rewards, places)
+        with without_collector():
+            rewards, places = read_rewards(path, faults, self._measured)
+            outcomes, wrong = check(self._replica, rewards, places)
         return checked_file(rewards, places, outcomes, [*faults, *wrong])
 
     @property
@@ -355,6 +419,13 @@ class Study(Tabular):
 
     def extend(self, delta: float, *, key: str | None = None) -> None:
         """Go on with a smaller delta: more confidence, more samples.
+
+        Parameters
+        ----------
+        delta : float
+            The new, smaller probability of a wrong answer.
+        key : str, optional
+            A name for the request: sent again under the same key, it happens once.
 
         Raises
         ------
@@ -383,7 +454,20 @@ class Study(Tabular):
         self._replica.transact(work, idempotent=key is not None)
 
     def note(self, text: str, *, key: str | None = None) -> EventRecord:
-        """Put a remark into the journal; returns it as `events` does."""
+        """Put a remark into the journal.
+
+        Parameters
+        ----------
+        text : str
+            Up to 10,000 characters.
+        key : str, optional
+            A name for the request: sent again under the same key, it happens once.
+
+        Returns
+        -------
+        dict
+            The event, as `events` has it.
+        """
         if not text.strip() or len(text) > 10_000:
             raise SettingError("a note is a text of 1 to 10,000 characters.")
         check_key(key)
@@ -412,10 +496,10 @@ class Study(Tabular):
         reason : str
             Kept in the journal.
         event : int, optional
-            Instead of a pull, the number of the reward in the journal (`events`): of pulls made
+            Instead of a pull, the number of the reward in the journal (`events`), for pulls made
             elsewhere.
         key : str, optional
-            Names the request, so that it can be repeated safely.
+            A name for the request: sent again under the same key, it happens once.
 
         Returns
         -------
@@ -426,11 +510,11 @@ class Study(Tabular):
         return self._record(void(self._replica, identity, event, reason, key))
 
     def pause(self) -> None:
-        """Give out no more pulls until `resume`; rewards are still taken in."""
+        """Hand out no more pulls until `resume`; rewards are still recorded."""
         self._switch("paused", lambda state: state.is_paused)
 
     def archive(self) -> None:
-        """Put the study aside: lists leave it out, and it takes nothing in until `resume`."""
+        """Put the study aside: lists leave it out, and it records nothing until `resume`."""
         self._switch("archived", lambda state: state.is_archived)
 
     def resume(self) -> None:
@@ -441,17 +525,25 @@ class Study(Tabular):
         def work(transaction: Transaction) -> None:
             state = transaction.state
             if kind == "paused" and state.is_archived:
-                raise paused(self.name, state, "gives no pulls anyway")
+                raise paused(self.name, state, "hands out no pulls anyway")
             if is_so(state):
                 return
             if kind == "paused" and state.answer is not None:
-                raise StoppedError(f"study {self.name!r} has stopped: it gives no pulls anyway.")
+                raise StoppedError(
+                    f"study {self.name!r} has stopped: it hands out no pulls anyway."
+                )
             transaction.record([Event(kind)], self.store.clock())
 
         self._replica.transact(work, idempotent=True)
 
     def tag(self, *tags: str) -> None:
-        """Give the study these tags and no others, by which lists can be searched."""
+        """Give the study these tags and no others; the dashboard's list can be searched by them.
+
+        Parameters
+        ----------
+        *tags : str
+            Up to 20, each of 1 to 50 characters without commas.
+        """
         chosen = [*dict.fromkeys(tag.strip() if type(tag) is str else "" for tag in tags)]
         if len(chosen) > 20 or not all(
             0 < len(tag) <= 50 and tag.isprintable() and "," not in tag for tag in chosen
@@ -496,11 +588,23 @@ class Study(Tabular):
         return self._replica.head
 
     def events(self, after: int = 0, limit: int = ALL) -> Records:
-        """The journal after a given event, as plain dicts."""
+        """The journal after a given event, as plain dicts.
+
+        Parameters
+        ----------
+        after : int
+            The number (`seq`) of the event before the first one; 0 for the whole journal.
+        limit : int
+            At most so many events.
+
+        Returns
+        -------
+        list of dict
+        """
         return [self._record(event) for event in self._replica.events(after, limit)]
 
     def each_event(self) -> Iterator[EventRecord]:
-        """The whole journal up to now, read in pieces."""
+        """Iterate over the whole journal, which is read in pieces."""
         return map(self._record, self._replica.each_event())
 
     def _record(self, event: Event) -> EventRecord:
@@ -508,6 +612,11 @@ class Study(Tabular):
 
     def history(self, after: int = 0) -> Points:
         """Evidence over time, after a given event.
+
+        Parameters
+        ----------
+        after : int
+            The number (`seq`) of an event; 0 for all points.
 
         Returns
         -------
@@ -520,6 +629,11 @@ class Study(Tabular):
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all pulls with their rewards to a .csv, .json or .parquet file.
+
+        Parameters
+        ----------
+        path : str or path
+            The ending chooses the format.
 
         Returns
         -------
@@ -549,7 +663,14 @@ class Study(Tabular):
         }
 
     def status(self) -> Status:
-        """Everything there is to know now, as plain data; see `status_records.Status`."""
+        """Say how far the study is, as plain data.
+
+        Returns
+        -------
+        dict
+            Policy, value, confidence, evidence by edge, samples to go, arms, constraints and
+            more; ``study/status_records.py`` lists every key.
+        """
         with self._replica.latest() as state:
             # Another state may be as long: an older copy of the store was put back.
             if self._status is None or self._status[:2] != (state, state.seq):
@@ -567,7 +688,12 @@ class Study(Tabular):
             }
 
     def verify(self) -> bool:
-        """Replay the whole journal and compare with the state in use, to the last bit.
+        """Replay the whole journal and compare the result with the current state, bit by bit.
+
+        Returns
+        -------
+        bool
+            Whether they agree.
 
         Raises
         ------

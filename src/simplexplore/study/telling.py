@@ -220,8 +220,8 @@ class Telling:
             or self._ids.write(number, found.arm, found.at) != item.pull
         ):
             raise PullError(
-                f"study {self._ids.study!r} never gave out a pull {item.pull!r}. If its store was "
-                "put back from an older copy, tell the reward with the arm instead of the pull."
+                f"study {self._ids.study!r} never handed out a pull {item.pull!r}. If its store "
+                "was restored from an older copy, tell the reward with the arm instead of the pull."
             )
         return "late" if pending is None else "told", number, found.arm
 
@@ -252,6 +252,6 @@ def _conflict(item: Reward, earlier: Event) -> ConflictError:
         known += f" and the measurements {(earlier.data or {})['measured']!r}"
         now += f" and {dict(item.measured)!r}"
     return ConflictError(
-        f"pull {item.pull!r} has the reward {known} already, and now came {now}. The first is "
-        "kept; if it is wrong, 'void' strikes it out."
+        f"pull {item.pull!r} already has the reward {known}; got {now}. The first is "
+        "kept; if it is wrong, strike it out with 'void'."
     )
