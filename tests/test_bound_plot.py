@@ -139,7 +139,7 @@ def test_words_of_the_picture():
     assert "first: 0.5, at most 0.5" in words
     hardness = [w for w in words if "→" in w]
     assert hardness == ["d → e", "a → e", "a → b", "d → c"]
-    assert words.count("tight") == 2
+    assert words.count("binding") == 2
     assert "at least 774.4 samples" in words
 
 

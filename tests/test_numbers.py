@@ -17,6 +17,8 @@ from simplexplore.report.numbers import number, percent, rough_percent, share, s
         (999.96, "1000"),
         (123456.7, "123,457"),
         (1e-7, "1e-07"),
+        (1.2341e-12, "1.234e-12"),
+        (-1e-16, "0"),
         (3e17, "3e+17"),
         (np.inf, "infinite"),
         (-np.inf, "-infinite"),

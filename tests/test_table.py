@@ -11,6 +11,7 @@ from rich.console import Console
 
 import simplexplore as sx
 from simplexplore.report.bound_table import print_bound
+from simplexplore.report.numbers import shorten
 from simplexplore.report.results_table import print_results
 from simplexplore.report.study_table import print_status, print_studies
 from simplexplore.report.table import Column, Table, legend, short_names, text_column
@@ -31,7 +32,9 @@ def numbers(text):
     return {word.strip("(),.:;") for word in text.split() if re.search(r"\d", word)}
 
 
-names = st.text("abcdefgh 日é-", min_size=1, max_size=40).map(lambda s: " ".join(s.split()) or "x")
+names = st.text("abcdefgh 日é-e\u0301🧪", min_size=1, max_size=40).map(
+    lambda s: " ".join(s.split()) or "x"
+)
 
 
 @st.composite
@@ -94,6 +97,19 @@ def test_long_names_are_shortened_in_one_way_and_told_apart():
     assert legend(shown) == [f"{shown[name]}: {name}" for name in long[:2]]
 
 
+@given(st.text("ab日\u0301\u200d👩🔬", max_size=30), st.integers(3, 20))
+def test_what_is_cut_is_cut_between_characters(name, longest):
+    short = shorten(name, longest)
+    if short != name:
+        head, _, tail = short.partition("…")
+        assert name.startswith(head)
+        assert name.endswith(tail)
+        for before, after in ((head, name[len(head) :]), (name[: -len(tail)], tail)):
+            assert not before.endswith("\u200d")
+            assert after[0] not in "\u0301\u200d"
+        assert cell_len(short) <= 2 * longest
+
+
 ARMS = ["The Hundred-Foot Journey of a Very Long Title", "pizza", "a" * 70, "Das Boot"]
 PROBLEM = sx.Problem(
     ARMS,
@@ -106,10 +122,30 @@ PROBLEM = sx.Problem(
 )
 
 
+# Names that are long, begin alike or take two cells a character; numbers tiny and huge.
+HOSTILE = [
+    *(f"a common beginning of names {which}" for which in ("first", "second")),
+    "日本語の名前がとても長い腕の名前です二十三文字くらい",
+    "e\u0301" * 30,
+    "👩\u200d🔬 tests 🧪",
+    *(f"arm{i}" for i in range(25)),
+]
+TINY = sx.Problem(
+    HOSTILE,
+    [
+        sx.Constraint("名前 of a limit with a long name", [1e-12] * 30, -1e12, 1.5e-12),
+        sx.Constraint("price", [1.0, 1.0] + 28 * [0.0], -float("inf"), 0.123456789),
+    ],
+    sx.Gaussian(1e-12),
+    means=[(30.0 - i) * 1e-12 for i in range(30)],
+)
+
+
 @pytest.fixture(scope="module")
 def shows(tmp_path_factory):
     """What commands print, by a name."""
     bound = sx.lower_bound(PROBLEM)
+    tiny = sx.lower_bound(TINY)
     dear = sx.lower_bound(PROBLEM.replace(costs=[1.0, 12345.0, 2.0, 3.0]))
     results = [
         sx.simulate(PROBLEM, sampler="uniform", threshold="gk16", runs=3, max_steps=cap, seed=seed)
@@ -124,6 +160,7 @@ def shows(tmp_path_factory):
     listed = sx.Study.list(store)
     return {
         "bound": lambda console: print_bound(bound, console),
+        "hostile": lambda console: print_bound(tiny, console),
         "costs": lambda console: print_bound(dear, console),
         "results": lambda console: print_results(results, console),
         "status": lambda console: print_status(status, console),
@@ -131,13 +168,13 @@ def shows(tmp_path_factory):
     }
 
 
-@pytest.mark.parametrize("name", ["bound", "costs", "results", "status", "studies"])
+@pytest.mark.parametrize("name", ["bound", "hostile", "costs", "results", "status", "studies"])
 def test_what_commands_print_is_whole_at_every_width(shows, name):
     whole = printed(shows[name], 400)
     for width in WIDTHS:
         text = printed(shows[name], width)
         assert numbers(text) <= numbers(whole), width
-        for word in ("pizza", "price", "uniform", "Hundred-Foot", "study with"):
+        for word in ("pizza", "price", "uniform", "Hundred-Foot", "study with", "second", "日本"):
             assert (word in text) == (word in whole), (width, word)
         assert text.count("…") <= whole.count("…")
 

@@ -274,7 +274,7 @@ def _draw_limits(
     for i, use in enumerate(limits):
         y = (LINE + BAR) * i
         numbers = f": {number(use.amount)}, {use.limit}"
-        value = "tight" if use.active else f"slack {number(use.slack)}"
+        value = "binding" if use.active else f"slack {number(use.slack)}"
         room = width - page.width_of(value, SMALL) - page.width_of(numbers, TEXT) - 0.15
         name = page.fit(use.name, TEXT, max(room, 0.6))
         _write_row(page, left, top + HEADING + y, width, [f"{name}{numbers}"], value)

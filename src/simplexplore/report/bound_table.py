@@ -89,8 +89,8 @@ def print_bound(bound: Bound, console: Console) -> None:
         console.print()
         _comparisons(bound, arms).print(console, len(bound.edges), "that are easier")
         console.print(
-            f"decides: the bound hinges on it ({problem.scenario}); the rest is settled along the "
-            "way",
+            f"decides: the bound depends on it ({problem.scenario}); the others are settled along "
+            "the way",
             style="dim",
         )
     console.print()

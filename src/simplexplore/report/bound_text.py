@@ -233,7 +233,7 @@ def headline(bound: Bound) -> str:
         return "Only one mix is feasible: there is nothing to find out, 0 samples."
     confidence = f"{1 - bound.delta:.10g}"
     if bound.samples == 0:
-        return f"A confidence of {confidence} asks for nothing: the bound is 0 samples."
+        return f"A confidence of {confidence} needs no evidence: the lower bound is 0 samples."
     pays_for = f": {number(bound.samples)} samples" if bound.problem.has_costs else ""
     return (
         f"At least {effort(bound, bound.cost)} on average to find it with confidence "
@@ -275,8 +275,10 @@ def expectation(bound: Bound) -> list[str]:
         cost = number(float(f"{expected * each:.2g}"))
         least = number(bound.cost)
         with_these = f"Expect a cost of about {cost}, {about} samples, with top-two and tilt"
-        return [f"{with_these}; nobody can do with less than {least}."]
-    return [f"Expect about {about} with top-two and tilt; nobody can do with fewer than {least}."]
+        return [f"{with_these}; no method can do with less than {least}."]
+    return [
+        f"Expect about {about} with top-two and tilt; no method can do with fewer than {least}."
+    ]
 
 
 def relaxed(bound: Bound) -> RelaxedBound | None:
@@ -354,20 +356,20 @@ def _of_goal(bound: Bound) -> list[Note]:
                 words = "No samples within the limits settle any vertex of the feasible set."
             remarks.append(Note("mix", words))
     if (spent := bound.budget) is not None and bound.edges:
-        words = f"With {number(spent.samples)} samples, spread as well as can be, "
+        words = f"With {number(spent.samples)} samples, spread as well as possible, "
         if spent.error_probability is None:
             words += "nothing can be said: policies tie, or arms that matter get none."
         else:
             words += (
-                f"the best-looking mix is wrong with probability {spent.error_probability:.2g}, "
-                f"about; {number(spent.characteristic_time)} more divide that by e. It is no "
-                "promise, and delta has no part in it."
+                f"the best-looking mix is wrong with probability about "
+                f"{spent.error_probability:.2g}; {number(spent.characteristic_time)} more divide "
+                "that by e. This is an estimate, not a guarantee, and does not depend on delta."
             )
         remarks.append(Note("budget", words))
     if bound.problem.regret_goal and bound.edges:
         words = (
-            f"All this is about the best mix itself; exploration stops earlier, once no mix earns "
-            f"{number(bound.problem.regret_goal)} more than the answer (see 'simulate')."
+            f"All this is about the best mix itself. Exploration stops earlier: as soon as no mix "
+            f"earns {number(bound.problem.regret_goal)} more than the answer (see 'simulate')."
         )
         remarks.append(Note("stop when", words))
     return remarks
@@ -389,10 +391,10 @@ def _of_shape(bound: Bound) -> list[Note]:
         words = "More constraints meet at the policy than are needed to fix it (degenerate)."
         remarks.append(Note("degenerate", words))
     if bound.redundant:
-        words = f"Without effect, since others imply them: {_listed(bound.redundant)}."
+        words = f"Redundant, since others imply them: {_listed(bound.redundant)}."
         remarks.append(Note("redundant", words))
     if bound.forced_to_zero:
-        words = f"The constraints leave no use for: {_listed(bound.forced_to_zero)}."
+        words = f"No feasible policy uses: {_listed(bound.forced_to_zero)}."
         remarks.append(Note("forced to zero", words))
     return remarks
 
@@ -428,9 +430,9 @@ def _of_sigma(bound: Bound) -> list[Note]:
     more = 100 * (time / known - 1)
     what = "cost" if bound.problem.has_costs else "samples"
     words = (
-        f"Not knowing sigma takes {rough_percent(more)} more {what} than knowing it, where delta "
-        "is small; at ordinary deltas more, since thresholds must allow for it. The guess of sigma "
-        "is for this plan only."
+        f"An unknown sigma takes {rough_percent(more)} more {what} than a known one if delta is "
+        "small, and more at ordinary deltas, since thresholds must allow for it. The guess of "
+        "sigma is used for this plan only."
     )
     return [Note("unknown sigma", words)]
 

@@ -239,8 +239,8 @@ def _remarks(comparison: Comparison, labels: dict[str, str]) -> list[str]:
     remarks = list(dict.fromkeys(standing(result) for result in every))
     if any(result.capped.any() for result in every):
         remarks.append(
-            "Capped: on these instances some runs were stopped by max_steps before they had an "
-            "answer. Their mean is not known, so that they count as farther from the bound than "
-            "all others; no dot stands for them, and a curve ends below 100%."
+            "Capped: on these instances some runs were ended by max_steps before they had an "
+            "answer. Their mean is not known, so they count as farther from the bound than all "
+            "others: they have no dot, and a curve ends below 100%."
         )
     return [*remarks, *legend(labels)]

@@ -85,7 +85,7 @@ def measured_notes(bound: MeasuredBound) -> list[str]:
             f"{rough_percent(more)} apart."
         )
     else:
-        words.append("Whether another answer takes less could not be bounded.")
+        words.append("How much less another answer could take is not known.")
     if 0 < own.known_limits_time < math.inf:
         times = own.characteristic_time / own.known_limits_time
         words.append(
@@ -94,8 +94,8 @@ def measured_notes(bound: MeasuredBound) -> list[str]:
         )
     if not bound.is_gaussian:
         words.append(
-            "Noise is taken to be Gaussian with half its range for a standard deviation: what "
-            "methods take that know no more, and no lower bound."
+            "Noise counts as Gaussian with half its range as standard deviation: the numbers are "
+            "for methods that know no more, and are not a lower bound."
         )
     unknown = [x.name for x in problem.measured if x.sigma == "unknown"]
     if unknown or not problem.rewards.knows_sigma:
@@ -109,5 +109,5 @@ def measured_notes(bound: MeasuredBound) -> list[str]:
             safety(problem)
             words.append(promise(problem, bound.delta))
         except SettingError as error:
-            words.append(f"As it is, nothing can be promised: {error}")
+            words.append(f"As it stands, nothing is guaranteed: {error}")
     return words

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable
 
 # A share this small would read 0.000.
 VISIBLE = 5e-4
+
+# Smaller numbers are what rounding leaves of 0.
+ROUNDING = 5e-13
+
+# Joins two characters into one, as in pictures of people at work.
+_JOINER = "\u200d"
 
 
 def number(value: float) -> str:
@@ -16,6 +23,8 @@ def number(value: float) -> str:
     --------
     >>> number(774.387), number(0.15), number(1234567.8), number(1.5e11), number(float("inf"))
     ('774.4', '0.15', '1,234,568', '1.5e+11', 'infinite')
+    >>> number(1.23e-12), number(-1e-16)
+    ('1.23e-12', '0')
     """
     if math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
@@ -23,7 +32,7 @@ def number(value: float) -> str:
         return f"{value:.4g}"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{round(value, 12):.4g}"
+    return f"{value:.4g}" if abs(value) >= ROUNDING else "0"
 
 
 def share(value: float) -> str:
@@ -47,10 +56,18 @@ def shorten(text: str, width: int) -> str:
     >>> shorten("Star Trek: The Motion Picture", 16), shorten("Das Boot", 16)
     ('Star Tre…Picture', 'Das Boot')
     """
-    if len(text) <= width:
+    characters: list[str] = []
+    for one in text:  # accents stay with their letters
+        is_part = one == _JOINER or unicodedata.category(one).startswith("M")
+        if characters and (is_part or characters[-1].endswith(_JOINER)):
+            characters[-1] += one
+        else:
+            characters.append(one)
+    if len(characters) <= width:
         return text
     tail = (width - 1) // 2
-    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+    head = width - 1 - tail
+    return "".join([*characters[:head], "…", *characters[len(characters) - tail :]])
 
 
 def mean_and_error(mean: float | None, stderr: float | None) -> str:

@@ -175,7 +175,7 @@ def _remarks(groups: list[Group]) -> list[str]:
     every = [result for group in groups for result in group.results]
     remarks = list(dict.fromkeys(standing(result) for result in every))
     if any(result.capped.any() for result in every):
-        remarks.append("Capped runs were ended before they had an answer: the mean would be more.")
+        remarks.append("Capped runs were ended before they had an answer: the true mean is larger.")
     for group in groups:
         bound = group.results[0].bound
         if left := bound.problem.size - len(group.arms):

@@ -51,8 +51,8 @@ def print_results(results: Sequence[Results], console: Console) -> None:
         console.print(f"{what}: with its 95% interval (Clopper-Pearson)", style="dim")
         if any(result.capped.any() for result in group):
             console.print(
-                f"capped: stopped by --max-steps ({number(group[0].max_steps)}), so that the mean "
-                "would be more",
+                f"capped: ended by --max-steps ({number(group[0].max_steps)}), so the true mean "
+                "is larger",
                 style="dim",
             )
         plan = group[0].plan
@@ -182,7 +182,7 @@ def _realised_use(
 ) -> Table:
     """What the samples used of each constraint, the tightest if there are many."""
     table = Table(
-        "Mean use by the samples taken",
+        "Mean use by the samples",
         (text_column("constraint"), Column("limit", "left"), *map(Column, labels.values())),
     )
     realised = [result.constraint_use() for result in group]

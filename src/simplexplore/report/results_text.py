@@ -111,8 +111,8 @@ def standing(result: Results) -> str:
     threshold, family = result.plan.threshold, result.plan.problem.rewards.name
     if result.plan.problem.budget is not None:
         return (
-            "With a budget the number of samples is given, and nothing promises that wrong answers "
-            "are rarer than delta."
+            "With a budget the number of samples is given, and nothing guarantees that wrong "
+            "answers are rarer than delta."
         )
     if result.is_proven:
         return (
@@ -122,11 +122,11 @@ def standing(result: Results) -> str:
     if threshold.is_proven(family):
         return (
             f"{threshold.name} is proven for {family} rewards, but these vary more than stated: "
-            "nothing promises that wrong answers are rarer than delta."
+            "nothing guarantees that wrong answers are rarer than delta."
         )
     others = [name for name, rule in THRESHOLDS.items() if rule.is_proven(family)]
     best = f" The threshold {others[-1]!r} does." if others else ""
     return (
-        f"{threshold.name} is not proven for {family} rewards: nothing promises that wrong answers "
-        f"are rarer than delta.{best}"
+        f"{threshold.name} is not proven for {family} rewards: nothing guarantees that wrong "
+        f"answers are rarer than delta.{best}"
     )

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 VIOLATION = (
-    "a p-value: that a mix which misses the limit by more than its tolerance is ever shown with "
-    "a smaller one has at most that probability"
+    "p-value, valid at every moment, of the claim that the mix misses the limit by more than its "
+    "tolerance"
 )
 
 
@@ -85,8 +85,8 @@ def _print_answer(status: Status, console: Console) -> None:
     if answer is not None and budget:
         mix = ", ".join(f"{share:.3g} {arm}" for arm, share in answer["mix"].items())
         found = count(answer["rewards"], "reward")
-        console.print(f"Answer: {mix}. All of {found} are spent.", style="bold")
-        console.print("No delta is promised: what is known is the confidence so far.")
+        console.print(f"Answer: {mix}. The budget of {found} is spent.", style="bold")
+        console.print("Delta is not guaranteed: what is known is the confidence so far.")
     elif answer is not None:
         mix = ", ".join(f"{share:.3g} {arm}" for arm, share in answer["mix"].items())
         if answer["policy"] is None:
@@ -94,13 +94,13 @@ def _print_answer(status: Status, console: Console) -> None:
         console.print(
             f"Answer: {mix}. It is {f'within {within:g} of the best, ' if within else ''}"
             f"wrong with probability at most {answer['delta']:g}"
-            f"{'' if status['proven'] else ' by a rule of thumb'}; found with "
+            f"{'' if status['proven'] else ' by a heuristic'}; found with "
             f"{count(answer['rewards'], 'reward')}.",
             style="bold",
         )
         console.print(_decided(status))
     elif status.get("infeasible"):
-        console.print(f"It looks as if no mix kept {_limits(status)}.", style="bold")
+        console.print(f"It seems that no mix keeps {_limits(status)}.", style="bold")
         console.print(_to_go(status))
     elif status["policy"] is None:
         few = "too few rewards" if "measured" in status else "no reward"
@@ -144,23 +144,26 @@ def _decided(status: Status) -> str:
 def _standing(status: Status) -> str:
     """What is known of the threshold."""
     if (status["stop_when"] or {}).get("budget"):
-        return "no delta is promised"
+        return "delta is not guaranteed"
     return "proven" if status["proven"] else "a heuristic"
 
 
 def _between(low: float | None, high: float | None) -> str:
     if low is None or high is None:
-        return "within limits that are not known yet"
-    return f"between {number(low)} and {number(high)} whatever the moment"
+        return "with no interval yet"
+    return f"between {number(low)} and {number(high)} at every moment"
 
 
 def _to_go(status: Status) -> str:
     if (budget := (status["stop_when"] or {}).get("budget")) is not None:
         return f"{number(status['to_go'] or 0)} of {number(budget)} samples to go."
     if status["to_go"] is None and "measured" in status:
-        return "No telling yet how many samples to go."
+        return "It is too early to say how many samples to go."
     if status["to_go"] is None:
-        return "The best policies tie at the means seen so far: no telling how many samples to go."
+        return (
+            "The best policies tie at the means seen so far, so the samples to go cannot be "
+            "estimated."
+        )
     more = f"about {number(status['to_go'])} samples to go"
     if (regret := (status["stop_when"] or {}).get("regret")) is not None:
         return (
@@ -201,8 +204,8 @@ def _so_far(status: Status) -> str:
     return f"Confidence so far {at_least(status['confidence'])}; " + (
         "how much a better mix could earn is not known yet."
         if lost is None
-        else f"with confidence {percent(1 - status['delta'])} no mix earns more by over "
-        f"{at_most(lost)}."
+        else f"with confidence {percent(1 - status['delta'])} no mix earns over "
+        f"{at_most(lost)} more."
     )
 
 
@@ -348,7 +351,7 @@ def print_studies(studies: Sequence[StudySummary], console: Console) -> None:
             study["state"],
             str(study["rewards"]),
             str(study["pending"]),
-            f"{study['delta']:g}",
+            _promise(study),
             datetime.fromtimestamp(study["changed"], UTC).strftime("%Y-%m-%d %H:%M:%S"),
         )
     table.print(console)
@@ -356,6 +359,12 @@ def print_studies(studies: Sequence[StudySummary], console: Console) -> None:
         console.print()
     for words in damaged:
         console.print(words)
+
+
+def _promise(study: StudySummary) -> str:
+    """How sure a study will be; with a budget, how long it goes on instead."""
+    budget = study.get("stop_when", {}).get("budget")
+    return f"{study['delta']:g}" if budget is None else f"budget {number(budget)}"
 
 
 def _number(value: float | None) -> str:

@@ -185,7 +185,7 @@ def short_names(names: Iterable[str], longest: int = LONGEST_NAME) -> dict[str, 
     """
     shown: dict[str, str] = {}
     names = list(names)
-    taken = {name for name in names if len(name) <= longest}
+    taken = {name for name in names if shorten(name, longest) == name}
     for name in names:
         short, k = shorten(name, longest), 1
         while short != name and short in taken:
