@@ -125,6 +125,10 @@ def test_studies_side_by_side(page, served, store):
     # One that stopped because its samples were spent has not got all the evidence.
     goal = sx.Problem(["a", "b"], delta=1e-6, stop_when={"budget": 20})
     assert drive(Study.create(store, "spent", goal)).stopped
+    page.goto(served)
+    row = page.get_by_role("row", name=re.compile("spent"))
+    expect(row).to_contain_text("budget 20")  # and no allowed error, which it has not
+    expect(row).not_to_contain_text("0.000001")
     page.goto(f"{served}/compare?study=spent")
     expect(page.get_by_role("img", name=re.compile("spent [0-9.]{1,4}%"))).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("100%"))).to_have_count(0)

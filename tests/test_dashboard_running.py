@@ -80,6 +80,53 @@ def test_an_experiment_on_a_phone(page, served, store):
     assert study.verify()
 
 
+def test_an_experiment_by_keyboard_alone(page, served, store):
+    """The focus is never lost, on a page of 320 points: 1280 at four times the size."""
+    study = Study.create(store, "n" * 60, star(delta=0.1))
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(f"{served}/studies/{study.name}")
+    expect(page.get_by_text("No pull is pending")).to_be_visible()
+    wanted = page.get_by_label("Pulls wanted")
+    wanted.focus()
+    page.keyboard.press("ArrowUp")
+    expect(wanted).to_have_value("2")
+    page.keyboard.press("Enter")
+    rewards = page.get_by_placeholder("reward")
+    expect(rewards.first).to_be_focused()
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.type("1.5\n")
+    expect(page.get_by_text("1 pull to make")).to_be_visible()
+    expect(rewards.first).to_be_focused()
+    page.keyboard.type("-123456789012.5\n")
+    expect(page.get_by_text("No pull is pending.")).to_be_visible()
+    expect(wanted).to_be_focused()
+    expect(page.get_by_text("-1.235e+11", exact=True).first).to_be_visible()
+    # What opened a dialog gets the focus back, though it was drawn anew in the meantime.
+    strike = page.get_by_role("button", name="Strike out the reward 1.5 of")
+    strike.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Why?")).to_be_focused()
+    study.tell(None, 0.125, arm="e")
+    expect(page.get_by_role("region", name="Recent events").get_by_text("0.125")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(strike).to_be_focused()
+    check_access(page)
+    page.get_by_role("button", name="Pause").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Resume")).to_be_focused()
+    page.get_by_label("Tags").fill("a tag")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("tags: a tag")).to_be_visible()
+    page.goto(served)
+    tag = page.get_by_role("button", name="a tag")
+    tag.focus()
+    with page.expect_response("**/v1/studies?*"):
+        study.note("news")
+    page.wait_for_timeout(100)
+    expect(tag).to_be_focused()
+    check_access(page)
+
+
 CHANNELS = """\
 arms = ["search", "social", "mail", "video", "radio", "print"]
 delta = 0.1

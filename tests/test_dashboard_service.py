@@ -53,7 +53,7 @@ def test_a_token_that_is_not_given(page, served, store):
         pass
     page.wait_for_timeout(300)
     expect(dialog).to_be_hidden()
-    expect(page.get_by_role("alert")).to_have_text("This service wants a token: press “Token”.")
+    expect(page.get_by_role("alert")).to_have_text("This service needs a token: press “Token”.")
     page.get_by_role("button", name="Token").click()
     expect(dialog).to_be_visible()
 

@@ -1,6 +1,7 @@
 """The page of a study in a real browser, as a new user meets it."""
 
 import io
+import itertools
 import re
 
 import numpy as np
@@ -186,23 +187,21 @@ def test_long_names_leave_room_for_the_rest(page, served, store):
         check_access(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_sizes_and_colours(browser, served, store, scheme, size):
+def test_sizes_and_colours(page, served, store):
     drive(Study.create(store, "mix with a name that is rather long, as names are", star(delta=0.1)))
-    context = browser.new_context(viewport=size, color_scheme=scheme)
-    page = context.new_page()
-    for path, heading in (("/", "Studies"), ("/new", "New study")):
-        page.goto(served + path)
-        expect(page.get_by_role("heading", name=heading)).to_be_visible()
-        expect(page.locator("table").first).to_be_visible()
+    for size, scheme in itertools.product((DESKTOP, PHONE), ("light", "dark")):
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
+        for path, heading in (("/", "Studies"), ("/new", "New study")):
+            page.goto(served + path)
+            expect(page.get_by_role("heading", name=heading)).to_be_visible()
+            expect(page.locator("table").first).to_be_visible()
+            check_access(page)
+        page.goto(served)
+        page.get_by_role("link", name="mix with").click()
+        expect(page.get_by_role("img", name=re.compile("^Evidence"))).to_be_visible()
+        expect(page.get_by_role("img", name=re.compile("^Shares of the samples"))).to_be_visible()
         check_access(page)
-    page.goto(served)
-    page.get_by_role("link", name="mix with").click()
-    expect(page.get_by_role("img", name=re.compile("^Evidence"))).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("^Shares of the samples"))).to_be_visible()
-    check_access(page)
-    context.close()
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def _token_text(request: HTTPConnection) -> str:
 def _nobody(request: HTTPConnection, is_open: bool) -> Token:
     """Let those in who have no token, if they may."""
     if not is_open:
-        raise _unknown("this service wants a token: send the header Authorization: Bearer ...")
+        raise _unknown("this service needs a token: send the header Authorization: Bearer ...")
     for is_foreign, words in (
         (_is_remote, "only to this machine"),
         (_is_misnamed, "only to this machine's own names (localhost, 127.0.0.1)"),

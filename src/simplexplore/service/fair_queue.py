@@ -103,6 +103,6 @@ class FairQueue:
 def _busy() -> HTTPException:
     return HTTPException(
         503,
-        "much is under way for this token already; wait until it is done, then try again.",
+        "this token has too much work in progress; wait until it is done, then try again.",
         {"Retry-After": "2"},
     )

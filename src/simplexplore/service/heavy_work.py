@@ -58,7 +58,7 @@ def bound(text: str, delta: float | None, means: list[float] | None) -> dict[str
         "scenario": found.scenario,
         "title": None,
         "headline": "The file gives no means: add a guess (means = [...]) to see how hard the "
-        "problem would be. A study does without.",
+        "problem is. A study needs none.",
         "notes": [],
         "bound": None,
     }

@@ -124,7 +124,7 @@ class Import(_Request):
 
 
 class Imported(BaseModel):
-    """Rows of a CSV file with what became of them, or would, and what is wrong with others."""
+    """Rows of a CSV file with their outcomes, and what is wrong with the others."""
 
     rows: list[dict[str, Any]]
     faults: list[dict[str, Any]]
@@ -172,7 +172,7 @@ class Pulls(BaseModel):
 
 
 class RewardTold(BaseModel):
-    """What became of a reward."""
+    """How a reward was recorded."""
 
     pull: str | None
     arm: str
@@ -182,7 +182,7 @@ class RewardTold(BaseModel):
 
 
 class Told(BaseModel):
-    """What became of rewards."""
+    """How rewards were recorded."""
 
     rewards: list[RewardTold]
 

@@ -22,7 +22,7 @@ Finish = Callable[[Any], None]
 _THREADS = 64
 SHARE = 16
 
-# Seconds after which a request is given up.
+# Seconds after which a request times out.
 TIMEOUT = 60.0
 
 
@@ -53,7 +53,7 @@ class WorkerThreads:
     async def admit(self, token: str, begin: Callable[[Finish], None], extra: int = 0) -> Any:
         """Begin something in one's turn; give up waiting for it when it takes too much time.
 
-        It is begun with a function that takes its outcome. What is given up keeps its thread and
+        It is begun with a function that takes its outcome. What has timed out keeps its thread and
         its token's share until it ends, so that requests which are sent again and again do not
         pile up.
         """
@@ -74,7 +74,7 @@ class WorkerThreads:
 
 
 class _Turn:
-    """Something that was admitted: it ends once, and may be given up before."""
+    """Something that was admitted: it ends once, and may time out before."""
 
     __slots__ = ("_done", "_queue", "_timer", "_token")
 

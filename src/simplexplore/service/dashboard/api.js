@@ -33,7 +33,7 @@ export async function call(path, body, key) {
   } catch (error) {
     if (error.status === 401) {
       askForToken(error.message);
-      error.message = "This service wants a token: press “Token”.";
+      error.message = "This service needs a token: press “Token”.";
     }
     throw error;
   }

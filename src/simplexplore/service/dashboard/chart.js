@@ -25,10 +25,13 @@ function spread(wanted) {
   return found;
 }
 
+const WIDE = /[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uff60]|\p{Extended_Pictographic}/u;
+
 // Without its middle: names often differ at their ends. Tables of the command line shorten alike.
-function short(text, letters) {
-  const tail = Math.floor((letters - 1) / 2);
-  return text.length > letters ? `${text.slice(0, letters - 1 - tail)}…${text.slice(-tail)}` : text;
+function short(text, room) {
+  const letters = Math.floor(room / (WIDE.test(text) ? 12.4 : 7.2)), tail = Math.floor((letters - 1) / 2);
+  const all = [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment);
+  return all.length > letters ? [...all.slice(0, letters - 1 - tail), "…", ...all.slice(-tail)].join("") : text;
 }
 
 // `lines`: {name, style, points: [[x, y], ...], later: [[x, y], ...]}; what is later is drawn apart.
@@ -53,5 +56,5 @@ export function chart({ label, width, endX, endY, lines, mark = null, right = 78
     ...lines.flatMap(({ style, points, later = [] }) => [...path(points, style),
       ...path(later.length ? [points.at(-1), ...later].filter(Boolean) : [], `${style} later`)]),
     ...lines.map(({ name, style }, i) => svg("text", { class: `${style}-label`, x: width - right + 6, y: ends[i] },
-      short(name, Math.floor((right - 8) / 6.4)))));
+      short(name, right - 8))));
 }

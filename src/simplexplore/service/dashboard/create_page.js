@@ -66,6 +66,7 @@ function studyForm(problem) {
       location.assign(studyPage(made.name));
     } catch (error) {
       start.disabled = false;
+      if (document.activeElement === document.body) start.focus();
       if (error.line) problem.refuse(error); else showError(error, trouble);
     }
   }
@@ -86,8 +87,8 @@ function studyForm(problem) {
     problem.editor.box,
     el("div", { class: "columns" },
       field("sampler", "Sampler", sampler, "How arms are chosen."),
-      field("threshold", "Threshold", threshold, "When to stop; tilt, mixture and kk21 keep their promise."),
-      field("expiry", "Pulls expire after (hours)", expiry, "Without a reward, an arm may then be asked for again. Empty: never.")),
+      field("threshold", "Threshold", threshold, "When to stop; tilt, mixture and kk21 are proven to keep the allowed error."),
+      field("expiry", "Pulls expire after (hours)", expiry, "The arm of an expired pull may be asked for again. Empty: never.")),
     section("Before you start", "bound", problem.result),
     trouble, el("p", { class: "buttons" }, start));
   return { form, offer };

@@ -11,6 +11,8 @@ const LARGEST = 3.5e6;  // bytes: a request has at most 4 MiB
 
 const OUTCOMES = { told: "of a pull", late: "late", elsewhere: "made elsewhere", repeated: "known already" };
 
+const waiting = (words) => [el("p", { class: "dim" }, words), el("progress", { "aria-label": words })];
+
 function preview({ rows, faults }, measured, record) {
   const kinds = Object.keys(OUTCOMES).map((kind) => [kind, rows.filter((row) => row.outcome === kind).length])
     .filter(([, count]) => count).map(([kind, count]) => `${number(count)} ${OUTCOMES[kind]}`);
@@ -20,7 +22,7 @@ function preview({ rows, faults }, measured, record) {
       el("ul", {}, ...faults.slice(0, FAULTS).map(({ line, text }) => el("li", {}, `Line ${line}: ${text}`)),
         faults.length > FAULTS ? el("li", {}, `and ${number(faults.length - FAULTS)} more`) : "")) : null,
     el("p", {}, rows.length ? `${plural(rows.length, "row")} can be read (${kinds.join(", ")}).` : "No row can be read."),
-    rows.length ? table(rows.length > FIRST ? `The first ${FIRST}` : "", ["Line", "Pull or arm", "Reward", ...measured, "Key", "What it is"],
+    rows.length ? table(rows.length > FIRST ? `The first ${FIRST}` : "", ["Line", "Pull or arm", "Reward", ...measured, "Key", "Kind"],
       rows.slice(0, FIRST).map((row) => [number(row.line), row.pull ?? row.arm, number(row.reward),
         ...measured.map((name) => number(row.measured[name])), row.key, OUTCOMES[row.outcome]]), [0, 2, ...measured.map((_, i) => 3 + i)]) : null,
     rows.length && !faults.length ? el("p", { class: "buttons" },
@@ -39,12 +41,12 @@ export function csvUpload(path, changed, measured) {
     if (!file) return renew(place);
     try {
       if (file.size > LARGEST) throw new Error("This file is too large for the browser; use 'simplexplore study tell NAME --file'.");
-      renew(place, el("p", { class: "dim" }, `Reading ${file.name}…`));
+      renew(place, ...waiting(`Reading ${file.name}…`));
       const text = await file.text(), key = newKey();
       const found = await send(text, true);
-      renew(place, ...preview(found, measured, async (event) => {
-        event.target.disabled = true;
-        renew(place, el("p", { class: "dim" }, `Importing ${plural(found.rows.length, "reward")}…`));
+      renew(place, ...preview(found, measured, async () => {
+        input.focus();  // the button goes away
+        renew(place, ...waiting(`Importing ${plural(found.rows.length, "reward")}…`));
         try {
           await send(text, false, key);
           input.value = "";
@@ -56,6 +58,6 @@ export function csvUpload(path, changed, measured) {
     } catch (error) { showError(error, place); }
   });
   return [el("label", { for: "csv" }, "CSV file"),
-    el("p", { class: "hint" }, `The first line names the columns: ${["reward", ...measured].join(", ")}, and pull or arm; key if there are keys. Commas or semicolons. All rows are taken in, or none.`),
+    el("p", { class: "hint" }, `The first line names the columns: ${["reward", ...measured].join(", ")}, and pull or arm; key if there are keys. Commas or semicolons. All rows are recorded, or none.`),
     input, place];
 }

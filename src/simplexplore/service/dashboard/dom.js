@@ -27,11 +27,13 @@ export function section(title, id, ...children) {
     el("h2", { id: `${id}-title` }, title), ...children);
 }
 
-// Put new content in a place; what has the focus or is unfolded stays so.
+// Put new content in a place; what has the focus or is unfolded stays so. If what had the focus is
+// gone, the first control there gets it: whoever has no mouse would begin at the top of the page.
 export function renew(place, ...children) {
-  const focus = place.contains(document.activeElement) ? document.activeElement.id : null;
+  const had = place.contains(document.activeElement) ? document.activeElement : null;
   const open = [...place.querySelectorAll("details[open]")].map((one) => one.id);
   place.replaceChildren(...children.filter((child) => child !== null));
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  if (focus) document.getElementById(focus)?.focus();
+  if (!had || place.contains(had)) had?.focus();
+  else ((had.id && document.getElementById(had.id)) || place.querySelector("input, select, button, summary, a[href]"))?.focus();
 }

@@ -3,6 +3,19 @@ import { newKey } from "./api.js";
 import { el } from "./dom.js";
 import { announce, showError } from "./page.js";
 
+// Do something once, however often it is asked for meanwhile. A button that is disabled would lose
+// the focus.
+async function once(button, trouble, work) {
+  if (button.hasAttribute("aria-disabled")) return;
+  button.setAttribute("aria-disabled", "true");
+  try {
+    const said = await work();
+    trouble.replaceChildren();
+    announce(said);
+  } catch (error) { showError(error, trouble); }
+  button.removeAttribute("aria-disabled");
+}
+
 // A form whose request has one name until something else is written, so that a second click,
 // or another attempt after a lost answer, does nothing more.
 export function form(attributes, parts, button, send) {
@@ -10,16 +23,13 @@ export function form(attributes, parts, button, send) {
   const trouble = el("div");
   const submit = el("button", { type: "submit", class: attributes.first ? "first" : null }, button);
   return el("form", { id: attributes.id, class: attributes.class ?? null, oninput: () => { key = newKey(); },
-    onsubmit: async (event) => {
+    onsubmit: (event) => {
       event.preventDefault();
-      submit.disabled = true;
-      try {
+      once(submit, trouble, async () => {
         const said = await send(key);
         key = newKey();
-        trouble.replaceChildren();
-        announce(said || "Done.");
-      } catch (error) { showError(error, trouble); }
-      submit.disabled = false;
+        return said || "Done.";
+      });
     } }, ...parts, el("p", { class: "buttons" }, submit), trouble);
 }
 
@@ -40,14 +50,9 @@ export function smallForm(label, hint, button, send, value = "", required = true
 // A button that does something at once.
 export function act(text, done, send, attributes = {}) {
   const trouble = el("div");
-  const button = el("button", { type: "button", ...attributes, onclick: async () => {
-    button.disabled = true;
-    try {
-      await send();
-      trouble.replaceChildren();
-      announce(done);
-    } catch (error) { showError(error, trouble); }
-    button.disabled = false;
-  } }, text);
+  const button = el("button", { type: "button", ...attributes, onclick: () => once(button, trouble, async () => {
+    await send();
+    return done;
+  }) }, text);
   return el("span", {}, button, trouble);
 }

@@ -27,12 +27,15 @@ const list = (shown, total, order, cells) => table(
   ["Study", "State", "Progress", "Rewards", "Pending", "Allowed error", "Last change", "Compare"],
   shown.map((one) => [
     el("span", {}, el("a", { id: `study-${one.name}`, href: studyPage(one.name) }, one.name),
-      ...(one.tags ?? []).flatMap((tag) => [" ", cells.tag(tag)])),
+      ...(one.tags ?? []).flatMap((tag) => [" ", cells.tag(tag, one.name)])),
     ...("trouble" in one ? damaged(one) : [
       el("span", { class: `state ${one.state}` }, one.state),
       pictured(percent(one.progress), ...bar(one.progress ?? 0)),
-      number(one.rewards), number(one.pending), number(one.delta), whole(time(one.changed)), cells.box(one.name)]),
+      number(one.rewards), number(one.pending), promised(one), whole(time(one.changed)), cells.box(one.name)]),
   ]), [3, 4, 5]);
+
+// With a budget no error is allowed for: it ends when the samples are spent.
+const promised = (one) => one.stop_when?.budget ? `budget ${number(one.stop_when.budget)}` : number(one.delta);
 
 // Its numbers may not be right: what is wrong stands in their place.
 const damaged = (one) => [el("span", { class: "state damaged" }, "damaged"),
@@ -75,7 +78,7 @@ export async function showList() {
   const studies = new Map(), read = reader(studies);
 
   const cells = {
-    tag: (tag) => el("button", { type: "button", class: "tag", onclick: () => { filter.value = tag; draw(); } }, tag),
+    tag: (tag, name) => el("button", { type: "button", class: "tag", id: `tag-${tag}-${name}`, onclick: () => { filter.value = tag; draw(); } }, tag),
     box: (name) => {
       const box = el("input", { id: `compare-${name}`, type: "checkbox", "aria-label": `Compare ${name}`,
         onchange: () => { if (box.checked) chosen.add(name); else chosen.delete(name); offer(); } });

@@ -69,10 +69,10 @@ export function means(points, status, shown, width) {
   const some = until.filter((_, i) => i === until.length - 1 || (until.length - 1 - i) % Math.ceil(until.length / MOMENTS) === 0).slice(-MOMENTS);
   const text = ([low, mean, high]) => mean === null ? null
     : low === null || high === null ? number(mean) : `${number(mean)} (${number(low)} to ${number(high)})`;
-  return [dim("Means with intervals that hold together, at every moment; one scale for all arms."),
+  return [dim("Means with intervals that all hold, at every moment; one scale for all arms."),
   el("div", { class: "panels" }, ...drawn.map((a) => panel(status.arms[a].arm, of(a, (n) => !isLater(n)), of(a, isLater),
     { width: each, endX, from, to, ticks, decided }))),
   el("details", { id: "mean-points" }, el("summary", { id: "means-as-table" }, "As a table"),
-    table("Means, with intervals that hold together and at every moment", ["Arm", ...some.map(([n]) => `After ${number(n)}`)],
+    table("Means, with intervals that all hold, at every moment", ["Arm", ...some.map(([n]) => `After ${number(n)}`)],
       drawn.map((a) => [status.arms[a].arm, ...some.map(([, arms]) => text(arms[a]))])))];
 }

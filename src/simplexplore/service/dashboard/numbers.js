@@ -2,6 +2,7 @@
 export function number(value, absent = "–") {
   if (value === null || value === undefined) return absent;
   if (!Number.isFinite(value)) return value > 0 ? "infinite" : "-infinite";
+  if (Math.abs(value) >= 1e10) return value.toExponential(3).replace(/\.?0+e/, "e");  // as tables of the command line do
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
   return String(Number(value.toPrecision(4)));
 }

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 const SAMPLE = `arms = ["pizza", "salmon", "lentils"]
 means = [8.0, 7.5, 6.0]          # a guess: only to see how hard it is
 delta = 0.05                     # allowed probability of a wrong answer
-scenario = "end-of-time"         # or "anytime": limits hold while exploring too
+scenario = "end-of-time"         # or "anytime": samples keep the limits too
 
 [rewards]
 family = "gaussian"              # or bernoulli, poisson, bounded

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { table } from "./table.js";
 
 // Tables of the file whose entries are formulas, and what they are about.
-const FORMULAS = { constraints: "What the mix must keep", exploration: "What the samples must keep" };
+const FORMULAS = { constraints: "Limits on the mix", exploration: "Limits on the samples" };
 
 // Names and formulas of a table, as our own program writes them: name = "formula".
 function formulas(file, name) {

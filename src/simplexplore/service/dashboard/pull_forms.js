@@ -45,6 +45,7 @@ export function pullForms(path, changed, measured) {
     for (const one of told) rows.delete(one.pull);
     announce(said(told));
     await Promise.all([refresh(), changed()]);
+    if (document.activeElement === document.body) n.focus();  // the last pull is told
     return said(told);
   }
 
@@ -56,7 +57,7 @@ export function pullForms(path, changed, measured) {
       event.preventDefault();
       try { await tell([{ pull: pull.id, ...read() }]); } catch (error) { showError(error, wrong); }
     } }, el("span", { class: "arm" }, el("strong", {}, pull.arm), el("span", { class: "dim" }, ` ${pull.id}, asked ${time(pull.at)}`)),
-    ...inputs, el("button", { type: "submit" }, "Tell"), wrong);
+    ...inputs, el("button", { type: "submit", id: `tell-${pull.id}` }, "Tell"), wrong);
     return { pull, inputs, read, one };
   }
 

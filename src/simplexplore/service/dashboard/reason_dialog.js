@@ -8,9 +8,12 @@ export function askForReason(what) {
   input.value = "";
   input.required = true;
   dialog.returnValue = "cancel";
+  const opener = document.activeElement.id;
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () =>
-      resolve(dialog.returnValue === "void" ? input.value.trim() || null : null), { once: true });
+    dialog.addEventListener("close", () => {
+      document.getElementById(opener)?.focus();  // it may have been drawn anew in the meantime
+      resolve(dialog.returnValue === "void" ? input.value.trim() || null : null);
+    }, { once: true });
   });
 }

@@ -26,7 +26,7 @@ export function switches(path, status, changed) {
   return el("p", { class: "buttons" }, ...[
     state === "running" ? to("Pause", "pause", "Paused.") : null,
     state === "paused" ? to("Resume", "resume", "Resumed.") : null,
-    state === "archived" ? to("Bring it back", "resume", "It is back.") : null,
+    state === "archived" ? to("Bring it back", "resume", "It is resumed.") : null,
     state !== "archived" && may("admin") ? to("Archive", "archive", "Archived.") : null,
   ].filter(Boolean));
 }
@@ -41,7 +41,7 @@ export async function actions(name, path, status) {
       status.tags.join(", "), false));
   }
   if (may("admin") && !status.stop_when?.budget) { // samples that are spent end it whatever the error
-    parts.push(smallForm("A smaller allowed error", "To go on with more confidence; there is no way back.",
+    parts.push(smallForm("A smaller allowed error", "To go on with more confidence; this cannot be undone.",
       "Extend the study", (text, key) => call(`${path}/extension`, { delta: Number(text) }, key)));
   }
   return [...parts, section("Notifications", "notifications", notificationForm(name),

@@ -37,7 +37,7 @@ function layOut(name) {
     section("Arms", "arms", places.arms),
     places.measuring,
     section("Constraints", "constraints", places.limits),
-    section("Against neighbouring mixes", "edges", places.edges),
+    section("Evidence against neighbouring mixes", "edges", places.edges),
     section("Recent events", "recent", places.recent),
     section("Problem", "problem-view", places.problem),
     section("Workers", "workers", dim("A program that asks and tells. Any number may work at the same time."), places.workers),
@@ -53,7 +53,7 @@ function draw(places, study) {
   const tags = status.tags.length ? `, tags: ${status.tags.join(", ")}` : "";
   places.about.replaceChildren(el("span", { class: `state ${status.state}` }, status.state),
     ` ${status.sampler}, ${status.scenario}, threshold ${status.threshold} ` +
-    `(${status.proven ? "proven" : status.stop_when?.budget ? "no delta is promised" : "a heuristic"}), since ${time(status.created)}${tags}`);
+    `(${status.proven ? "proven" : status.stop_when?.budget ? "delta is not guaranteed" : "a heuristic"}), since ${time(status.created)}${tags}`);
   renew(places.words, el("div", { class: status.answer ? "answer done" : "answer" },
     ...words.map((text) => el("p", {}, text))), warning(status));
   renew(places.switches, switches(study.path, status, study.changed));
@@ -63,7 +63,7 @@ function draw(places, study) {
   const nothing = dim("Nothing to draw until every arm has a reward.");
   renew(places.chart, ...(points.length ? evidence(points, width, status.decision) : [nothing]));
   const byArm = shares(points, status.arms.map((arm) => arm.arm), width, status.decision);
-  renew(places.shares, ...(byArm ?? [points.length ? dim("Known of newer rewards only.") : nothing.cloneNode(true)]));
+  renew(places.shares, ...(byArm ?? [points.length ? dim("Recorded for newer rewards only.") : nothing.cloneNode(true)]));
   drawMeans(places, study);
   drawArms(places, study);
   renew(places.limits, status.constraints.length + status.exploration.length ? constraints(status) : dim("There are none."));

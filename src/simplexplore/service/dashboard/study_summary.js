@@ -7,15 +7,15 @@ export function inWords(status) {
     return [status.answer_in_words,
       (status.epsilon && status.answer.policy ? `It earns at most ${number(status.epsilon)} less than the best mix${status.measured ? " that keeps the measured limits" : ""}. ` : "") +
       `Found with ${plural(status.answer.rewards, "reward")}` +
-      (status.proven || status.stop_when?.budget ? "." : ", by a rule of thumb: nothing is proven of this threshold."),
+      (status.proven || status.stop_when?.budget ? "." : ", by a heuristic: nothing is proven of this threshold."),
       decided(status)];
   }
-  if (status.infeasible) return [`It looks as if no mix kept ${limits(status)}.`, left(status)];
+  if (status.infeasible) return [`It seems that no mix keeps ${limits(status)}.`, left(status)];
   if (!status.policy && status.measured) return ["No answer yet: some arms have too few rewards.", "Every arm is played a few times first."];
   if (!status.policy) return ["No answer yet: some arms have no reward.", "Every arm is played first."];
   const [low, high] = status.value_interval;
   const value = low === null || high === null ? "" : `, between ${number(low)} and ${number(high)} with confidence ${sure(status.delta)}`;
-  if (status.state === "paused") return [`Paused. Best mix so far: ${status.policy_in_words}.`, "No pulls are given out until it is resumed; rewards are still taken."];
+  if (status.state === "paused") return [`Paused. Best mix so far: ${status.policy_in_words}.`, "No pulls are handed out until it is resumed; rewards are still recorded."];
   const kind = status.epsilon ? "Good mix" : "Best mix";
   return [`${kind} so far: ${status.policy_in_words}.`, `It earns ${number(status.value)}${value}. ${left(status)}`];
 }
@@ -28,8 +28,8 @@ const limits = ({ measured }) => measured.map(({ name, limit }) =>
 function left({ progress, to_go: more, to_go_range: ends, stop_when: goal, measured }) {
   if (goal?.budget) return `${number(more ?? goal.budget)} of ${number(goal.budget)} samples to go.`;
   if (more === null) {
-    return measured ? "No telling yet how many samples to go."
-      : "The best mixes tie at the means seen so far: no telling how many samples to go.";
+    return measured ? "It is too early to say how many samples to go."
+      : "The best mixes tie at the means seen so far, so the samples to go cannot be estimated.";
   }
   const about = `about ${number(more)} samples to go`;
   return goal?.regret ? `At the means seen so far, ${about} until no mix can be better by more than ${number(goal.regret)}.`
@@ -55,7 +55,7 @@ function range(ends) {
 export function figures(status) {
   const sure = status.confidence === null ? [] : [
     ["Confidence so far", confidence(status.confidence)],
-    ...(status.measured ? [] : [["At most lost", status.regret_bound === null ? "not known" : number(status.regret_bound)]]),
+    ...(status.measured ? [] : [["Regret bound", status.regret_bound === null ? "not known" : number(status.regret_bound)]]),
   ];
   const pairs = [
     [status.stop_when ? "Progress" : "Evidence", percent(status.answer ? 1 : status.progress)],
@@ -72,7 +72,7 @@ export function figures(status) {
     ...(status.stop_when?.budget ? [] : [["Allowed error", number(status.delta)]]),
     ...(status.epsilon ? [["Allowed loss", number(status.epsilon)]] : []),
     ...(status.stop_when?.regret
-      ? [["Stops when lost at most", number(status.stop_when.regret)]]
+      ? [["Stops at regret", number(status.stop_when.regret)]]
       : []),
     ...(status.stop_when?.budget
       ? [["Stops after", `${number(status.stop_when.budget)} samples`]]

@@ -20,7 +20,7 @@ export function arms(status, all) {
   const later = status.arms.some((arm) => arm.later);
   const learned = status.arms.some((arm) => arm.sigma !== undefined);  // where nobody knows it
   return table(
-    "Means with intervals that hold together, at every moment; samples with their target as a mark",
+    "Means with intervals that all hold, at every moment; samples with their target as a mark",
     ["Arm", "In the mix", "Mean", "Between", ...(learned ? ["Sigma seen"] : []), "Samples", "Target", "Pending",
       ...(later ? ["After the decision"] : [])],
     inOrder(status.arms, FEW).slice(0, all ? status.arms.length : FEW).map((a) => status.arms[a]).map((arm) => [
@@ -87,7 +87,7 @@ export function measuredLimits(status) {
       tick("limit", place(level(row)) / 100));
   };
   const spread = (row, ...numbers) => [...numbers, level(row)].filter((one) => one !== null && one !== undefined);
-  return [table("The mean over the mix, with an interval that holds at every moment; the limit as a mark",
+  return [table("The mean over the mix, with an interval that is valid at every moment; the limit as a mark",
     ["Measured", "Limit", "Tolerance", "Mix", "Between", "Violation, p-value", "Samples so far"],
     status.measured.map((row) => {
       const [from, to] = row.value_interval ?? [null, null];
@@ -96,7 +96,7 @@ export function measuredLimits(status) {
         between(from, to), row.p_value === null ? null : atMost(row.p_value),
         row.explored === null ? null : number(row.explored)];
     }), [2, 5, 6]),
-  el("p", { class: "dim" }, "A p-value that holds however often one looks: a mix that misses a limit by more than its tolerance is ever shown with a p-value of at most 0.01 with probability 0.01 at most."),
+  el("p", { class: "dim" }, "The p-value is valid however often you look: the probability that a mix which misses a limit by more than its tolerance is ever shown with a p-value of 0.01 or less is at most 0.01."),
   status.promise ? el("p", {}, [status.promise, ...status.measured.filter((row) => (row.explored_worst ?? null) !== null)
     .map((row) => `At worst so far: ${row.name} ${number(row.explored_worst)}.`)].join(" ")) : "",
   ...status.measured.map((row, i) => {
@@ -125,7 +125,7 @@ function kept(status) {
   if (status.scenario === "end-of-time" || status.excess_bound === null) return "";
   const promise = status.excess_bound === 0
     ? "Pulls keep the limits: no prefix of them ever exceeds one."
-    : `Pulls keep the limits but for ${number(status.excess_bound)} pulls, at any time.`;
+    : `Pulls exceed a limit by at most ${number(status.excess_bound)} pulls, at any time.`;
   return [...status.constraints, ...status.exploration].some((row) => isAbove(status, row))
     ? `${promise} Pulls made elsewhere have exceeded some.` : promise;
 }
@@ -136,7 +136,7 @@ export function comparisons(status) {
     .map(([arm, rate]) => Math.abs(rate) === 1 ? arm : `${number(Math.abs(rate))} ${arm}`).join(", ");
   const order = [...status.edges].sort((a, b) => (a.statistic - a.threshold) - (b.statistic - b.threshold));
   const together = status.answer && !status.stop_when && order.some((edge) => edge.statistic < edge.threshold)
-    ? "All other mixes were ruled out together, before each comparison had evidence enough of its own. " : "";
+    ? "All other mixes were ruled out together, before each comparison alone had enough evidence. " : "";
   return table(together + (order.length > FEW ? `The ${FEW} least settled of ${order.length}` : ""),
     ["Less of", "More of", "Evidence", "Needed"],
     order.slice(0, FEW).map((edge) => [

@@ -17,8 +17,8 @@ export function askForToken(why) {
   const refused = hasToken();
   document.getElementById("token-why").textContent = !why
     ? "Your token says what you may do here. It is kept until you close this tab."
-    : refused ? "The token that you gave is not known here, or not any more. Ask whoever runs this service for another one."
-      : "This service is only for people who have a token, a long word that begins with sx_. Whoever runs the service can give you one.";
+    : refused ? "The token is not known here, or was revoked. Ask the person who runs this service for another one."
+      : "This service is only for people who have a token, a long word that begins with sx_. Ask the person who runs the service for one.";
   dialog.returnValue = "cancel";
   dialog.showModal();
 }

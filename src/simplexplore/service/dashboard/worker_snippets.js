@@ -7,7 +7,7 @@ import { hasToken } from "./token.js";
 const quoted = (text) => JSON.stringify(text);
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-// What came of a pull where limits are measured, as an example.
+// Measurements of a pull, as an example.
 const example = (measured) => measured.map((name, i) => [name, (2 + i) / 10]);
 const json = (measured) => `{${example(measured).map(([name, value]) => `${quoted(name)}: ${value}`).join(", ")}}`;
 
@@ -28,7 +28,7 @@ const curl = (name, secret, measured) => {
   return `url=${shell(`${SERVICE}/v1/studies/${encodeURIComponent(name)}`)}
 # Ask for a pull: it has an id and an arm.
 curl -s "$url/pulls"${token} -H 'Content-Type: application/json' -d '{"n": 1}'
-# Play the arm, then tell ${measured.length ? "what came of it" : "the reward"} under that id.
+# Play the arm, then tell the reward${measured.length ? " and the measurements" : ""} under that id.
 curl -s "$url/rewards"${token} -H 'Content-Type: application/json' \\
      -d ${shell(`{"rewards": [{"pull": "ID", "reward": 1.0${measured.length ? `, "measured": ${json(measured)}` : ""}}]}`)}
 `;
