@@ -279,13 +279,13 @@ def test_redundant_constraints_and_useless_arms_are_said(problem_file):
         'arms = ["a", "b", "c"]\nmeans = [3, 2, 1]\n[constraints]\nx = "a <= 0"\ny = "a + b <= 1"'
     )
     text = words(run("bound", path).stdout)
-    assert "Without effect, since others imply them: y." in text
-    assert "The constraints leave no use for: a." in text
+    assert "Redundant, since others imply them: y." in text
+    assert "No feasible policy uses: a." in text
 
 
 def test_confidence_that_asks_for_nothing():
     text = run("bound", STAR, "--delta", "0.5").stdout
-    assert "A confidence of 0.5 asks for nothing: the bound is 0 samples." in text
+    assert "A confidence of 0.5 needs no evidence: the lower bound is 0 samples." in text
 
 
 # ---------------------------------------------------------------------- bad input
@@ -426,8 +426,26 @@ def test_bad_numbers_are_quoted(args, said):
     assert said in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_completion_is_offered():
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("bash", {"COMP_WORDS": "simplexplore study ver", "COMP_CWORD": "2"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "simplexplore study ver"}),
+        (
+            "fish",
+            {
+                "_TYPER_COMPLETE_ARGS": "simplexplore study ver",
+                "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            },
+        ),
+    ],
+)
+def test_shells_complete_commands(name, asked):
     assert "--install-completion" in run("--help").stdout
+    env = {**os.environ, **asked, "_SIMPLEXPLORE_COMPLETE": f"complete_{name}"}
+    done = shell(env=env)
+    assert "verify" in done.stdout
+    assert "void" not in done.stdout
 
 
 @pytest.mark.parametrize("use", [sx.simulate, sx.lower_bound, sx.Explorer])

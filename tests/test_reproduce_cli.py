@@ -77,4 +77,4 @@ def test_interrupted_command_says_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr("simplexplore.reproduction.run_plan", stop)
     done = run("fig3d", "--runs", 2, "--out", tmp_path)
     assert done.exit_code == 130
-    assert "the same command goes on from there" in done.stderr
+    assert "the same command resumes" in done.stderr

@@ -281,15 +281,16 @@ def test_promises_take_as_many_runs_as_asked_for(tmp_path, done):
 
 
 def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path):
-    def command(folder):
-        code = "from simplexplore.cli.app import main; main()"
-        names = ["reproduce", "fig3c", "--runs", "50", "--workers", "2"]
-        return [sys.executable, "-c", code, *names, "--out", str(folder)]
-
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    subprocess.run(command(whole), check=True, capture_output=True)
+
+    def run(folder):
+        reproduce(find_parts(["fig3c"]), folder, runs=50, workers=1)
+
+    run(whole)
     jobs = len(PARTS["fig3c"].jobs)
-    process = subprocess.Popen(command(broken), stderr=subprocess.PIPE)
+    code = "from simplexplore.cli.app import main; main()"
+    names = ["reproduce", "fig3c", "--runs", "50", "--workers", "2", "--out", str(broken)]
+    process = subprocess.Popen([sys.executable, "-c", code, *names], stderr=subprocess.PIPE)
     finished = []
     while len(finished) < 2 and process.poll() is None:
         finished = list(broken.glob("cells/*/results.json"))
@@ -300,7 +301,7 @@ def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path):
     finished = {p: p.stat().st_mtime_ns for p in broken.glob("cells/*/results.json")}
     assert 2 <= len(finished) < jobs
     assert not (broken / "index.html").exists()
-    subprocess.run(command(broken), check=True, capture_output=True)
+    run(broken)
     # What was finished was not run again, and all the rest is as if nothing had happened.
     assert {p: p.stat().st_mtime_ns for p in finished} == finished
     assert len(list(broken.glob("cells/*/results.json"))) == jobs

@@ -87,7 +87,7 @@ def test_mistakes_on_the_command_line(tmp_path):
             result = run(*arguments)
             assert (result.exit_code, result.stdout) == (2, "")
             assert re.search(words, result.stderr), result.stderr
-    assert "whoever is on this machine" in run("token", "list", "--store", store).stdout
+    assert "everybody on this machine" in run("token", "list", "--store", store).stdout
 
 
 def test_a_missing_extra(tmp_path, monkeypatch):

@@ -61,7 +61,7 @@ def test_from_problem_to_answer():
     text = run("status", "meal").stdout
     assert "Answer: 0.308 pizza, 0.41 salmon, 0.282 lentils." in " ".join(text.split())
     message = refuse("ask", "meal")
-    assert "has stopped and gives no more pulls" in message
+    assert "has stopped and hands out no more pulls" in message
     assert "0.308 pizza, 0.41 salmon, 0.282 lentils" in message
     assert "goes on with delta 1e-06" in run("extend", "meal", "--delta", "1e-6").stdout
     assert len(run("ask", "meal").stdout.splitlines()) == 1
@@ -100,7 +100,7 @@ def test_ask_and_tell():
     assert arm == "pizza"
     assert run("tell", "meal", pull, "-1.5").stdout == "1 reward.\n"
     assert run("tell", "meal", pull, "-1.5").stdout == "1 reward (1 known already).\n"
-    assert "has the reward -1.5 already" in refuse("tell", "meal", pull, "2")
+    assert "already has the reward -1.5" in refuse("tell", "meal", pull, "2")
     assert run("tell", "meal", "--arm", "pizza", "-2").stdout == "1 reward (1 made elsewhere).\n"
     told = answer("tell", "meal", "--arm", "salmon", "7", "--key", "k")
     assert told["rewards"][0]["outcome"] == "elsewhere"
@@ -125,6 +125,19 @@ def test_a_damaged_study_in_a_list():
     words = "one: damaged: its row says rewards = -5. Put back a copy of the store."
     assert words in " ".join(" ".join(lines).split())
     assert [one.get("trouble") for one in answer("list")["studies"]] == [words[5:], None]
+
+
+def test_a_list_shows_budgets_instead_of_deltas():
+    create("--name", "spent", "--budget", "40000")
+    run("tell", "spent", "--arm", "pizza", "2")
+    create("--name", "sure", "--delta", "0.03125")
+    rows = {line.split()[0]: line.split() for line in run("list").stdout.splitlines() if line}
+    assert rows["spent"][4:6] == ["budget", "40,000"]
+    assert rows["sure"][4] == "0.03125"
+    found = {one["name"]: one for one in answer("list")["studies"]}
+    assert found["spent"]["stop_when"] == {"budget": 40000}
+    assert found["spent"]["progress"] == 1 / 40000
+    assert "stop_when" not in found["sure"]
 
 
 def test_mistakes():
@@ -234,7 +247,7 @@ def test_correcting_pausing_and_archiving():
     )
     pull = answer("ask", "meal")["pulls"][0]
     run("tell", "meal", pull["id"], "99")
-    assert "a reason is a text" in refuse("void", "meal", pull["id"])
+    assert "give a reason" in refuse("void", "meal", pull["id"])
     assert "event 2 is struck out" in run("void", "meal", pull["id"], "--reason", "spilt").stdout
     assert answer("status", "meal")["rewards"] == 0
     run("tell", "meal", "--arm", "pizza", "5")
@@ -249,7 +262,7 @@ def test_correcting_pausing_and_archiving():
     run("tag", "meal", "spring", "menu")
     assert answer("list")["studies"][0]["tags"] == ["spring", "menu"]
     assert answer("verify", "meal") == {"sound": True}
-    assert "The journal is whole" in run("verify", "meal").stdout
+    assert "The journal is complete" in run("verify", "meal").stdout
 
 
 def test_which_rows_are_wrong():
@@ -259,11 +272,11 @@ def test_which_rows_are_wrong():
     found = run("tell", "meal", "--file", "week.csv", "--check", code=2).stdout
     assert "line 3: there is no arm 'soup'" in found
     assert "line 4: the reward 'many' is not a number" in found
-    assert "2 rows could be taken in, 2 not." in found
+    assert "2 rows can be imported, 2 cannot." in found
     assert answer("status", "meal")["rewards"] == 0
     good = text.replace("soup", "pizza").replace("many", "1e1")
     Path("week.csv").write_text("\ufeff" + good, encoding="utf-8")
-    assert "4 rows could be taken in" in run("tell", "meal", "--file", "week.csv", "--check").stdout
+    assert "4 rows can be imported" in run("tell", "meal", "--file", "week.csv", "--check").stdout
     assert "4 rewards (4 made elsewhere)." in run("tell", "meal", "--file", "week.csv").stdout
     means = {arm["arm"]: arm["mean"] for arm in answer("status", "meal")["arms"]}
     assert means == {"pizza": 4.25, "salmon": 10.0, "lentils": 6.0}

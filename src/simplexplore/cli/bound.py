@@ -30,7 +30,7 @@ def bound(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is best if the means were known, and how many samples it takes to find out."""
+    """Say which mix is best for given means, and how many samples it takes to find out."""
     from simplexplore.bound.bound import lower_bound
     from simplexplore.problem.problem import Problem
     from simplexplore.report.bound_json import bound_to_dict

@@ -88,16 +88,16 @@ def _conclude(results: "list[Results]", file: Path, comparison: Path) -> None:
     _say(f"\nA picture of this is in {comparison}.\n")
     program = "simplexplore" if shutil.which("simplexplore") else sys.argv[0]
     _say("What to try next:", "bold")
-    _say("  e nearly as good as d: how much harder does it get?")
+    _say("  Make e nearly as good as d. How much harder does it get?")
     _say(f"    {program} bound {file} --means 1,0.5,0.4,0.95,0.9")
-    _say("  the threshold of the paper's figures, which is not proven: what does the promise cost?")
+    _say("  Use the threshold of the paper's figures, which is not proven. What does tilt cost?")
     _say(f"    {program} simulate {file} --sampler top-two --threshold gk16")
-    _say("  all samplers, both scenarios, 1000 runs each, with a picture:")
+    _say("  Run all samplers in both scenarios, 1000 times each, and draw a picture:")
     _say(
         f"    {program} simulate {file} --sampler ctns,cge,ptns,uniform,oracle,top-two "
         f"--scenario both --runs 1000 --plot {file.parent / 'all.png'}"
     )
-    _say(f"  your own limits: edit {file}, then")
+    _say(f"  Try limits of your own: edit {file}, then")
     _say(f"    {program} bound {file} --plot {file.parent / 'mine.png'}")
 
 

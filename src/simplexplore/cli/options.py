@@ -28,7 +28,7 @@ Workers = Annotated[
     int | None, typer.Option(metavar="W", show_default="all cores", help="Runs at a time.")
 ]
 Device = Annotated[
-    str, typer.Option(metavar="cpu|gpu", help="Where to make the runs; gpu is this machine's.")
+    str, typer.Option(metavar="cpu|gpu", help="Where to run: cpu, or this machine's gpu.")
 ]
 ClusterAddress = Annotated[
     str | None,
@@ -49,7 +49,9 @@ StoreUrl = Annotated[
     ),
 ]
 DEFAULT_STORE = "simplexplore.db"
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", metavar="", help="Print one JSON object and nothing else.")
+]
 Plot = Annotated[
     Path | None,
     typer.Option(

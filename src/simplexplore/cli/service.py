@@ -24,12 +24,17 @@ def serve(
         typer.Option(metavar="ADDRESS", help="Where to listen; by default for this machine only."),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="P", min=0, max=65535, help="0 takes one that is free.")
+        int,
+        typer.Option(
+            metavar="P", min=0, max=65535, help="Port to listen on; 0 chooses a free one."
+        ),
     ] = 8080,
     webhooks_anywhere: Annotated[
         bool,
         typer.Option(
-            "--webhooks-anywhere", help="Let webhooks reach this machine and its network, too."
+            "--webhooks-anywhere",
+            metavar="",
+            help="Let webhooks reach this machine and its network, too.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -59,7 +64,7 @@ def create(
         ),
     ] = "read",
     note: Annotated[
-        str, typer.Option(metavar="TEXT", show_default=False, help="Whom it is for.")
+        str, typer.Option(metavar="TEXT", show_default=False, help="Who it is for.")
     ] = "",
     store: StoreUrl = DEFAULT_STORE,
     as_json: AsJson = False,
@@ -87,7 +92,7 @@ def list_all(store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
         typer.echo(to_json({"tokens": [asdict(token) for token in found]}))
         return
     if not found:
-        typer.echo("No tokens: whoever is on this machine may do everything.")
+        typer.echo("No tokens: everybody on this machine may do everything.")
     for token in found:
         made = datetime.fromtimestamp(token.created, UTC).strftime("%Y-%m-%d")
         state = "" if token.revoked is None else "  (revoked)"
@@ -102,7 +107,7 @@ def revoke(
     store: StoreUrl = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token useless."""
+    """Revoke a token: it is refused from then on."""
     from simplexplore.service.tokens import revoke_token
     from simplexplore.study.store import Store
 

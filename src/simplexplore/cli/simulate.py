@@ -65,7 +65,7 @@ Tracking = Annotated[
     typer.Option(
         metavar="NAME",
         show_default=False,
-        help="How arms follow the allocation (cumulative, averaged, direct, sampled), instead "
+        help="How pulls follow the allocation (cumulative, averaged, direct, sampled), instead "
         "of the sampler's own way.",
     ),
 ]
@@ -74,8 +74,8 @@ Noise = Annotated[
     typer.Option(
         metavar="SD[,SD...]",
         show_default=False,
-        help="Standard deviation of the rewards drawn, one for all arms or one each: gaussian "
-        "rewards that differ from what samplers are told, bounded ones with Beta laws.",
+        help="Standard deviation of the rewards drawn, one for all arms or one each, if it differs "
+        "from what samplers are told. Bounded rewards then have Beta distributions.",
     ),
 ]
 MaxSteps = Annotated[
@@ -83,7 +83,7 @@ MaxSteps = Annotated[
     typer.Option(
         metavar="T",
         show_default=f"{defaults.MAX_STEPS:,}",
-        help="Cap runs that have not stopped by then; they are counted.",
+        help="End runs that have not stopped by then; they count as capped.",
     ),
 ]
 Folder = Annotated[
@@ -97,8 +97,7 @@ Trace = Annotated[
     typer.Option(
         metavar="OUT.csv",
         show_default=False,
-        help="Save what could be said along the first 10 runs (csv or json): confidence, bound on "
-        "the regret, p-values.",
+        help="Save how the first 10 runs went (csv or json): confidence, regret bound, p-values.",
     ),
 ]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(
     no_args_is_help=True,
-    help="Live experiments: ask which arm to play, tell what came of it, for weeks if need be.",
+    help="Live experiments: ask which arm to play and tell its reward, for weeks if needed.",
 )
 
 StudyName = Annotated[
@@ -44,7 +44,7 @@ Key = Annotated[
     typer.Option(
         metavar="TEXT",
         show_default=False,
-        help="Names the request, so that repeating it is safe.",
+        help="A name for the request; sent again under it, the request happens once.",
     ),
 ]
 
@@ -82,7 +82,9 @@ def create(
             help="When to stop: tilt, mixture or kk21 (proven), gk16 or paper (not).",
         ),
     ] = defaults.THRESHOLD,
-    seed: Annotated[int, typer.Option(metavar="S", help="Of the sampler's own choices.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="S", help="Seed of the sampler's random choices.")
+    ] = 0,
     expire_after: Annotated[
         str,
         typer.Option(
@@ -167,13 +169,14 @@ def tell(
         typer.Option(
             metavar="FILE.csv",
             show_default=False,
-            help="Many rewards: columns reward, and pull or arm, and key if there are keys, and "
-            "one for each measured limit. All are taken in, or none.",
+            help="Many rewards: a CSV file with the columns reward, pull or arm, one for each "
+            "measured limit, and optionally key. All are recorded, or none.",
         ),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
     check: Annotated[
-        bool, typer.Option("--check", help="Only say which rows of the file are wrong.")
+        bool,
+        typer.Option("--check", metavar="", help="Only say which rows are wrong; record nothing."),
     ] = False,
     key: Key = None,
     as_json: AsJson = False,
@@ -190,7 +193,7 @@ def tell(
         raise SettingError("--key names one reward; in a file, keys have a column of their own.")
     if file is not None and measured:
         raise SettingError(
-            "--measured is of one pull; in a file, measurements have a column of their name."
+            "--measured is for one pull; in a file, measurements have a column of their name."
         )
     if check and file is None:
         raise SettingError("--check is for a file of rewards: add --file FILE.csv.")
@@ -231,7 +234,7 @@ def _check_names(study: "Study", given: dict[str, float]) -> None:
 
 
 def _say(study: "Study", told: "list[Told]") -> None:
-    """What became of rewards, and whether the study has its answer."""
+    """How rewards were recorded, and whether the study has its answer."""
     from simplexplore.problem.spelling import count
 
     outcomes = [one.outcome for one in told]
@@ -260,7 +263,7 @@ def _say_faults(found: "CheckedFile", as_json: bool) -> None:
         for fault in found["faults"]:
             typer.echo(f"line {fault['line']}: {fault['text']}")
         good = count(len(found["rows"]), "row")
-        typer.echo(f"{good} could be taken in, {len(found['faults'])} not.")
+        typer.echo(f"{good} can be imported, {len(found['faults'])} cannot.")
     if found["faults"]:
         raise typer.Exit(2)
 
@@ -270,7 +273,9 @@ def void(
     name: StudyName,
     pull: Annotated[
         str | None,
-        typer.Argument(metavar="[PULL]", show_default=False, help="Whose reward is wrong."),
+        typer.Argument(
+            metavar="[PULL]", show_default=False, help="The pull whose reward is wrong."
+        ),
     ] = None,
     reason: Annotated[
         str,
@@ -281,7 +286,7 @@ def void(
         typer.Option(
             metavar="N",
             show_default=False,
-            help="Instead of a pull, the number of the reward's event: of pulls made elsewhere.",
+            help="The number of the reward's event, for a pull made elsewhere.",
         ),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
@@ -301,10 +306,10 @@ def void(
 
 @commands.command()
 def pause(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Give out no more pulls for a while; rewards are still taken in."""
+    """Hand out no more pulls until resumed; rewards are still recorded."""
     with _open(store, name) as study:
         study.pause()
-        _say_state(study, "is paused: it gives no pulls, and still takes rewards", as_json)
+        _say_state(study, "is paused: it hands out no pulls and still records rewards", as_json)
 
 
 @commands.command()
@@ -312,12 +317,12 @@ def resume(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = F
     """Let a study go on that was paused or archived."""
     with _open(store, name) as study:
         study.resume()
-        _say_state(study, "is back", as_json)
+        _say_state(study, "is resumed", as_json)
 
 
 @commands.command()
 def archive(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Put a study aside: it is not listed and takes nothing in, until it is resumed."""
+    """Put a study aside: it is not listed and records nothing until it is resumed."""
     with _open(store, name) as study:
         study.archive()
         _say_state(study, "is archived; 'study resume' brings it back", as_json)
@@ -335,7 +340,9 @@ def tag(
     name: StudyName,
     tags: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TAG]...", show_default=False, help="None removes them all."),
+        typer.Argument(
+            metavar="[TAG]...", show_default=False, help="Tags; without any, all are removed."
+        ),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
     as_json: AsJson = False,
@@ -349,16 +356,16 @@ def tag(
 
 @commands.command()
 def verify(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Replay the whole journal and compare it with the state in use, to the last bit."""
+    """Replay the whole journal and compare the result with the current state, bit by bit."""
     with _open(store, name) as study:
         sound = study.verify()
     if as_json:
         typer.echo(to_json({"sound": sound}))
     else:
         typer.echo(
-            "The journal is whole, and gives the state in use."
+            "The journal is complete and reproduces the current state."
             if sound
-            else "The journal does not give the state in use."
+            else "The journal does not reproduce the current state."
         )
     if not sound:
         raise typer.Exit(1)
@@ -388,7 +395,9 @@ def status(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = F
 @commands.command("list")
 def list_studies(
     store: StoreUrl = DEFAULT_STORE,
-    archived: Annotated[bool, typer.Option("--archived", help="Archived ones, too.")] = False,
+    archived: Annotated[
+        bool, typer.Option("--archived", metavar="", help="Archived ones, too.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the studies of a store."""
