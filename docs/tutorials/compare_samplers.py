@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Compare samplers on many instances
 #
-# One instance proves little. Here are twenty random ones, a sampler of your own against ours, and what
-# a paper needs of them: a table in LaTeX, a figure in PDF, the raw data.
+# One instance proves little. Here a sampler of your own runs against ours on twenty random instances, and
+# you get what a paper needs: a table in LaTeX, a figure in PDF, and the raw data.
 #
-# `random_instances` draws kinds of constraints, sizes and hardness that you choose. The same seed gives
-# the same instances; hardness is the characteristic time.
+# `random_instances` draws instances with the kinds of constraints, sizes and hardness that you choose.
+# Hardness is the characteristic time. The same seed gives the same instances.
 
 # %%
 import simplexplore as sx
@@ -21,8 +21,9 @@ instances = sx.random_instances(
 instances[0].problem
 
 # %% [markdown]
-# `compare` simulates every sampler on every instance. With a `folder` it goes on where it was
-# interrupted: what is finished there is not run again.
+# `compare` simulates every sampler on every instance. `weakest_edge.py` is the file from the [previous
+# tutorial](write_a_sampler.md). With a `folder` an interrupted comparison resumes: what is finished there
+# is not run again.
 
 # %%
 comparison = sx.compare(
@@ -37,18 +38,18 @@ comparison
 
 # %% [markdown]
 # "x bound" is the mean number of samples as a multiple of the lower bound, instance by instance. A run
-# that `max_steps` ended is *capped*: how long it would have taken is not known, so that its instance
-# counts as farther from the bound than all others, and no mean is made up for it.
+# that `max_steps` ended is *capped*: how long it would have taken is not known. An instance with capped runs
+# counts as farther from the bound than all others.
 #
-# One picture for all of them. The **performance profile** says on which share of the instances a sampler
-# takes at most so many times the bound: higher and farther left is better.
+# One picture shows all instances. The **performance profile** says on which share of the instances a
+# sampler takes at most x times the bound: higher and farther left is better.
 
 # %%
 sx.plot_comparison(comparison, "profile.png")
 
 # %% [markdown]
-# For the paper: the table, the figure (PDF, or PGF to be typeset with the document's own fonts), and
-# every run as CSV or as a pandas DataFrame.
+# For the paper, write the table, the figure (PDF, or PGF to be typeset with the document's own fonts), and
+# every run as CSV. `to_frame` gives the runs as a pandas DataFrame.
 
 # %%
 comparison.to_latex("table.tex", caption="Twenty random instances.", label="tab:random")

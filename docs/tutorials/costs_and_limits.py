@@ -1,14 +1,14 @@
 # %% [markdown]
 # # Costs, and limits on exploration
 #
-# Limits on the *answer* are `[constraints]`. What about the samples on the way there? There are three
+# Limits on the *answer* are `[constraints]`. What limits the samples on the way to it? There are three
 # scenarios, and the file says which one is yours:
 #
-# - **end-of-time**: only the answer has to keep the limits; sampling is free.
-# - **anytime**: the pulls themselves keep the same limits, from the first to the last.
-# - **exploration**: a table `[exploration]` has limits of its own for samples.
+# - **end-of-time**: nothing; only the answer must satisfy the constraints.
+# - **anytime**: the pulls satisfy the same constraints, from the first to the last.
+# - **exploration**: the samples have limits of their own, in a table `[exploration]`.
 #
-# A trial of doses, where what patients receive on the way is limited more strictly than the treatment
+# Here is a trial of doses. The patients of the trial are protected by stricter limits than the treatment
 # that is recommended in the end:
 
 # %% [shell]
@@ -16,7 +16,7 @@
 # simplexplore bound strict_trial.toml
 
 # %% [markdown]
-# The columns side by side are the price of each scenario, in samples. In Python:
+# The columns of the last table show what each scenario costs, in samples. In Python:
 
 # %%
 import simplexplore as sx
@@ -27,16 +27,16 @@ for name, scenario in bound.scenarios.items():
     print(f"{name:12} at least {scenario.lower_bound:7.1f} samples")
 
 # %% [markdown]
-# **Costs.** Where one sample costs more than another, the least *cost* is what counts, and `bound`
-# minimises that; samples go where information is cheap. `[costs]` in the file says what one pull of
-# each arm costs:
+# **Costs.** If one sample costs more than another, you want the least *cost*, not the fewest samples.
+# `[costs]` in the file says what one pull of each arm costs. `bound` then minimises the cost, and samples
+# go where information is cheap:
 
 # %% [shell]
 # cat laboratory.toml
 # simplexplore bound laboratory.toml --plot laboratory.png
 
 # %% [markdown]
-# What costs change is best seen beside the same problem without them:
+# The same problem without costs takes fewer samples, which cost more:
 
 # %%
 laboratory = sx.Problem.from_file("laboratory.toml")
@@ -47,5 +47,5 @@ spent = float(laboratory.costs @ free.allocation) * free.samples
 print(f"without costs: {free.samples:7.1f} samples, which would cost {spent:7.1f}")
 
 # %% [markdown]
-# [The problem file](../problem_file.md) has every key, [costs and limits](../theory/costs_and_limits.md)
-# the proofs.
+# [The problem file](../problem_file.md) has every key, and [costs and limits](../theory/costs_and_limits.md)
+# has the proofs.

@@ -1,32 +1,33 @@
 # %% [markdown]
 # # A dose mix with a toxicity that is measured
 #
-# Four doses of a drug. How well each works is not known, and neither is how toxic it is: every patient
+# You compare four doses of a drug. Nobody knows how well each works, nor how toxic it is: every patient
 # reports an effect *and* a toxicity score. You look for the mix of doses that works best while its mean
-# toxicity stays below a limit, a limit whose coefficients must be learned.
+# toxicity stays below a limit. Both the effects and the toxicities must be learned.
 #
-# A table `[measured.toxicity]` in the problem file says so:
+# The table `[measured.toxicity]` in the problem file describes that limit:
 
 # %% [shell]
 # cat dose_mix.toml
 
 # %% [markdown]
-# **What an answer is.** No number of patients finds the best mix itself: it sits exactly on the limit,
-# and whoever has estimates cannot tell on which side. So two numbers say what is good enough. With
+# **What is an answer?** No number of patients finds the best mix itself, because it sits exactly on the
+# limit and estimates cannot tell on which side. So two numbers say what is good enough. With
 # probability 1 − δ the answer exceeds the limit by no more than `tolerance`, and works at most `epsilon`
 # less well than the best mix that keeps the limit.
 #
-# `bound` says what that takes if the guesses are right:
+# `bound` says how many patients that takes if the guesses are right:
 
 # %% [shell]
 # simplexplore bound dose_mix.toml --plot dose_mix.png
 
 # %% [markdown]
-# The *answer* is not the best mix: it is the mix of which one can be sure soonest, and it spreads over
-# more doses. Under "what makes it hard" are the mistakes to be ruled out: that it is too toxic after all,
-# or that another mix is not too toxic after all and works better.
+# The *answer* is not the best mix. It is the mix that takes the fewest patients to be sure of, and it
+# spreads over more doses. Under "what makes it hard" are the mistakes to be ruled out: that the answer is
+# too toxic, or that another mix keeps the limit and works better.
 #
-# **How much room?** Both numbers are worth patients. The picture has the whole trade-off; in Python:
+# **How much room do you allow?** More tolerance and a larger epsilon take fewer patients. The picture has
+# the whole trade-off; in Python:
 
 # %%
 from dataclasses import replace
@@ -42,15 +43,15 @@ for epsilon, tolerance in ((0.1, 0.05), (0.2, 0.05), (0.1, 0.0)):
     print(f"epsilon {epsilon}, tolerance {tolerance}: about {planned:5.0f} samples")
 
 # %% [markdown]
-# Where there is little room, half of it takes four times as many patients. If toxicities were known, it would
-# take less:
+# Here half the room takes about twice as many patients; the less room there is, the closer this comes to
+# four times as many. If the toxicities were known, the characteristic time would be shorter:
 
 # %%
 bound = sx.lower_bound(problem)
 print(f"measured {bound.characteristic_time:.1f}, known {bound.own.known_limits_time:.1f}")
 
 # %% [markdown]
-# **If no mix keeps the limit**, that is said:
+# **If no mix keeps the limit** at the guessed means, `bound` says so:
 
 # %%
 try:
@@ -66,12 +67,12 @@ except sx.InfeasibleError as error:
 # simplexplore simulate dose_mix.toml --runs 20
 
 # %% [markdown]
-# That is several times the bound: the promise holds for every sampler, at every look and for all means,
-# which the bound, about very small deltas, knows nothing of. `uniform` shows what choosing patients' doses
-# well saves.
+# That is several times the bound. The bound is about very small deltas, while the guarantee holds for every
+# sampler, at every look and for all means. Add `--sampler top-two,uniform` to see how many patients a good
+# choice of doses saves.
 #
-# **The trial itself.** Tell each patient's effect with the toxicity score. Here patients are made up, and
-# only this script can look into them:
+# **Run the trial.** Tell each patient's effect together with the toxicity score. Here patients are
+# simulated; the explorer does not know their means:
 
 # %%
 import random
@@ -95,12 +96,12 @@ shares = dict(zip(problem.arms, (round(float(x), 2) for x in explorer.policy), s
 print(f"after {explorer.pulls} patients: {shares}, confidence {explorer.confidence:.3f}")
 
 # %% [markdown]
-# All these numbers hold however often one looks. If every mix is too toxic, the trial ends with that finding
-# instead, with the same confidence: `explorer.infeasible` is then true.
+# All these numbers are valid however often you look. If every mix is too toxic, the trial ends with that
+# finding, with the same confidence; then `explorer.infeasible` is true.
 #
-# **Patients of the trial.** So far nothing limits the toxicity of the trial itself. If one dose is known to be
-# safe, and how toxic a dose can be at worst, patients are treated such that their mean toxicity keeps the limit
-# from the first one on, as far as anybody can promise that of doses still to be learned:
+# **Protect the patients of the trial.** So far nothing limits the toxicity of the trial itself. If you know
+# one safe dose, and how toxic a dose can be at worst, the scenario "anytime" keeps the mean toxicity of the
+# patients within the limit, in expectation and with probability 1 − δ, from the first patient on:
 
 # %%
 from dataclasses import replace
@@ -119,6 +120,7 @@ for _ in range(300):
         print(f"after {strict.pulls:3d}: mean toxicity {mean:.2f}, at worst {worst:.2f}")
 
 # %% [markdown]
-# [The problem file](../problem_file.md#measuredname) has all keys: limits from below, unknown sigma,
-# measurements in a range. [The theory](../theory/measured.md) has the proofs,
-# also of [when a trial may stop](../theory/measured_stopping.md).
+# [The problem file](../problem_file.md#measuredname) has all keys, for limits from below, unknown sigma and
+# measurements in a range. [Live studies](../live_studies.md#measured-limits) says how to run such a trial for
+# months. [The theory](../theory/measured.md) has the proofs, also of
+# [when a trial may stop](../theory/measured_stopping.md).

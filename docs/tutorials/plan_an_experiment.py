@@ -2,27 +2,27 @@
 # # Plan an experiment
 #
 # You sell a meal of the day and want to know which mix of dishes people like best, within limits on
-# energy and price. Before anybody cooks: what do you expect to find, what makes it hard, and how many
-# tastings does it take?
+# energy and price. Before anybody cooks, you ask: what do I expect to find, what makes it hard, and how
+# many tastings does it take?
 #
-# A problem is a short file. `means` are a guess, `sigma` is how much one rating differs from the next,
-# `delta` the probability of a wrong answer that you accept.
+# A problem is a short file. `means` are a guess, `sigma` is the standard deviation of one rating, and
+# `delta` is the probability of a wrong answer that you accept.
 
 # %% [shell]
 # cat meal.toml
 
 # %% [markdown]
-# `bound` says what is best if the guess is right, and how many samples *no* method can do without.
-# Its table has the **characteristic time**: how hard the instance is by itself, apart from delta. The
-# lower bound is that times kl(δ, 1 − δ), about log(1/δ).
+# `bound` says which mix is best if the guess is right, and how many samples *every* method needs at
+# least. Its table has the **characteristic time**: how hard the instance is by itself, apart from delta.
+# The lower bound is the characteristic time times kl(δ, 1 − δ), about log(1/δ).
 
 # %% [shell]
 # simplexplore bound meal.toml
 
 # %% [markdown]
-# The second sentence is what to plan with: what our own method takes on average. The comparisons say
-# *why*: which dish is hard to tell from which. The same in Python, where a picture shows the feasible
-# mixes, the best one, and where samples should go:
+# Plan with the line "Expect about ...": that is what the default method takes on average. The comparisons
+# say *why*: which dishes are hard to tell apart. Python gives the same numbers, and a picture of the
+# feasible mixes, the best one, and where samples should go:
 
 # %%
 import simplexplore as sx
@@ -33,8 +33,8 @@ sx.plot_bound(bound, "meal.png")
 bound
 
 # %% [markdown]
-# **What if the guess is wrong?** Try other guesses before you settle on a budget. Half a point less
-# between pizza and salmon, and the experiment is several times as long:
+# **What if the guess is wrong?** Try other guesses before you settle on a plan. If salmon tastes half a
+# point worse than you thought, the experiment takes six times as long:
 
 # %%
 for salmon in (7.0, 7.5, 7.8):
@@ -44,20 +44,21 @@ for salmon in (7.0, 7.5, 7.8):
     )
 
 # %% [markdown]
-# **How sure must you be?** Twice as sure is not twice as long: samples grow with log(1/δ).
+# **How sure must you be?** Half the error does not take twice the samples: they grow with log(1/δ).
 
 # %%
 for delta in (0.2, 0.05, 0.01, 0.001):
     print(f"delta {delta}: at least {sx.lower_bound(problem, delta=delta).samples:6.1f} samples")
 
 # %% [markdown]
-# **Is a simulation right about that?** `simulate` runs the method many times where the means are known:
-# how many samples, how often right. Here 100 experiments take a second or two.
+# **Check the plan by simulation.** `simulate` runs the whole experiment many times as if the guess were
+# true, and says how many samples it took and how often the answer was right. Here 100 experiments take a
+# second or two.
 
 # %%
 results = sx.simulate(problem, sampler="top-two", runs=100, seed=0)
 results
 
 # %% [markdown]
-# Next: [run it live](run_one_live.md), or see what [limits and costs](costs_and_limits.md) on the
-# samples themselves change.
+# Next: [run it live](run_one_live.md), or see how [limits and costs](costs_and_limits.md) of the
+# samples change the plan.

@@ -1,18 +1,20 @@
 # %% [markdown]
 # # Run one live
 #
-# A **live study** says which arm to play, you play it and tell what came of it, until the study has its
-# answer. It lives in a file; every process that opens it sees the same study, and nothing that was
-# acknowledged is lost. Means are not needed: they are what you are looking for.
+# A **live study** says which arm to play. You play it and tell the study the reward, until it has its
+# answer. A study lives in a file. Every process that opens the file sees the same study, and nothing that
+# was acknowledged is lost. The problem file needs no means: they are what you are looking for.
 
 # %% [shell]
 # simplexplore study create meal.toml --name lunch --store lunch.db
 # simplexplore study ask lunch -n 3 --store lunch.db
 
 # %% [markdown]
-# Each line is a pull: its id, and the dish to serve. Tell its reward under that id; a file with the
-# columns `pull` and `reward` does for many. From Python it is the same, here with a kitchen that we
-# make up and that only this script can look into:
+# Each line is a pull: its id, and the dish to serve. Tell the reward under that id, one at a time
+# (`simplexplore study tell lunch ID 7.5 --store lunch.db`) or in a CSV file with the columns `pull` and
+# `reward` (`--file monday.csv`).
+#
+# Python does the same. Here a simulated kitchen makes up the ratings; the study does not know its means:
 
 # %%
 import random
@@ -34,11 +36,11 @@ for _ in range(5):
 study
 
 # %% [markdown]
-# **Pulls under way count.** Ask for twenty before the first result is in, and they are spread as if each
-# had been told. A pull whose result never comes *expires* after a day (`--expire-after`), and its arm
-# may be asked for again; if the result turns up later, it still counts.
+# **Pulls in flight count.** If you ask for twenty before the first result is in, they are spread over the
+# arms as if each had been told. A pull whose result never comes *expires* after a day (`--expire-after`),
+# and its arm may be asked for again. If the result turns up later, it still counts.
 #
-# `status` may be looked at as often as you like: the confidence it states holds at every moment.
+# Look at `status` as often as you like: the confidence it states is valid at every moment.
 
 # %% [shell]
 # simplexplore study status lunch --store lunch.db
@@ -52,13 +54,13 @@ while not study.stopped:
 print(study.answer_in_words)
 
 # %% [markdown]
-# The answer is wrong with probability at most delta, whatever the moment it came. All data can be
-# exported, for your own analysis:
+# The answer is wrong with probability at most delta, whenever the study stops. Export all data for your
+# own analysis:
 
 # %% [shell]
 # simplexplore study export lunch lunch.csv --store lunch.db
 # head -3 lunch.csv
 
 # %% [markdown]
-# Next: [serve a team](serve_a_team.md), so that workers on other machines join, and people watch in
-# a browser. [Live studies](../live_studies.md) has every rule.
+# Next: [serve a team](serve_a_team.md), so that workers on other machines can join and people can run and
+# watch the study in a browser. [Run a real experiment](../live_studies.md) has every rule.

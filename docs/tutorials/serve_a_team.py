@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Serve a team
 #
-# `serve` gives studies an address: workers in any language ask and tell over HTTP, and people watch in
-# a browser. It needs `pip install 'simplexplore[service]'`.
+# `serve` gives studies an address: workers in any language ask and tell over HTTP, and people run and
+# watch studies in a browser. It needs `pip install 'simplexplore[service]'`.
 #
-# A service that others can reach wants tokens. Each has a role: *read* watches, *run* also creates
-# studies, asks and tells, *admin* may do everything. A token is shown once; only its digest is kept.
+# A service that others can reach needs tokens. Each has a role: *read* may watch, *run* may also create
+# studies, ask and tell, and *admin* may do everything. A token is shown once; only its digest is kept.
 
 # %% [shell]
 # simplexplore token create --role run --note "kitchen" --store team.db > token.txt
@@ -13,7 +13,7 @@
 
 # %% [markdown]
 # On the server, `simplexplore serve --store team.db --host 0.0.0.0` listens until Ctrl-C; put a proxy
-# that speaks HTTPS in front of it. Here a script starts one for itself, at a port that is free:
+# that speaks HTTPS in front of it. Here the script starts a server of its own, at a free port:
 
 # %%
 import json
@@ -34,8 +34,8 @@ url = json.loads(server.stdout.readline())["url"]
 token = Path("token.txt").read_text().split()[0]
 
 # %% [markdown]
-# `connect` gives the same studies as `Study` does, from elsewhere. Two workers at once need no
-# agreement: each asks, plays, tells.
+# `connect` gives the same studies as `Study`, from any machine. Two workers need no coordination: each asks,
+# plays and tells.
 
 # %%
 TASTE = {"pizza": 8.0, "salmon": 7.5, "lentils": 6.0}
@@ -61,7 +61,7 @@ with sx.connect(url, token=token) as service:
 print(f"{status['rewards']} rewards; best so far: {status['policy_in_words']}")
 
 # %% [markdown]
-# Without Python, the same is two requests:
+# Without Python, a worker needs two requests:
 #
 # ```sh
 # curl -s $URL/v1/studies/lunch/pulls   -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"n": 1}'
@@ -74,5 +74,5 @@ server.terminate()
 _ = server.wait(30)
 
 # %% [markdown]
-# The dashboard is at the same address. [Serve studies over HTTP](../service.md) has every path, tokens,
+# The dashboard is at the same address. [Serve studies over HTTP](../service.md) describes every path, tokens,
 # limits and monitoring.

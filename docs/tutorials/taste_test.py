@@ -1,9 +1,9 @@
 # %% [markdown]
-# # A taste test: nobody knows sigma
+# # A taste test with unknown sigma
 #
-# Three coffees, judged by people on a scale that means something to them alone. How far do their
-# scores scatter? Nobody knows, and it need not be the same for each coffee: everybody agrees about the
-# plain one, the smoky one divides them. So the file says `unknown`, and a guess for planning:
+# People judge three coffees, each on a scale of their own. Nobody knows how far the scores scatter, and
+# it need not be the same for each coffee: everybody agrees about the plain one, while the smoky one
+# divides them. So the file says `sigma = "unknown"`, with a guess for planning:
 
 # %%
 from pathlib import Path
@@ -26,9 +26,9 @@ beans = "smoky >= 0.2"              # they are in the cellar
 # simplexplore bound coffee.toml
 
 # %% [markdown]
-# `bound` counts what not knowing sigma costs beside the time if the guess were known. Now the test
-# itself; here rewards are drawn, in a kitchen they are told. The experiment learns each coffee's
-# scatter as it goes, pulls more where scores scatter more, and stops when the evidence suffices:
+# `bound` states how many more samples it takes because sigma is unknown. Now run the test, here with
+# simulated scores. The explorer learns each coffee's standard deviation as it goes, and stops when
+# the evidence is enough:
 
 # %%
 import numpy as np
@@ -48,9 +48,9 @@ for coffee, count, mean in zip(problem.arms, explorer.counts, explorer.means, st
     print(f"{coffee:7} {count:4.0f} cups, mean score {mean:.2f}")
 
 # %% [markdown]
-# How much does ignorance cost? Coffees with a scatter of 1.2 each, many times over: with sigma known,
-# unknown, and unknown but the same for all. The last, `equal_sigma = true`, is a promise of yours; for
-# the coffees above it would be a false one.
+# How much does it cost not to know sigma? Simulate coffees with a standard deviation of 1.2 each, with sigma
+# known, unknown, and unknown but equal for all. With `equal_sigma = true` the guarantee rests on your
+# word that all arms have the same sigma; for the coffees above that would be false.
 
 # %%
 from dataclasses import replace
@@ -59,13 +59,13 @@ even = problem.replace(rewards=replace(problem.rewards, sigma_guess=1.2))
 for what, rewards in {
     "known": sx.Gaussian(1.2),
     "unknown": even.rewards,
-    "one for all": replace(even.rewards, equal_sigma=True),
+    "equal": replace(even.rewards, equal_sigma=True),
 }.items():
     results = sx.simulate(even.replace(rewards=rewards), runs=200, seed=2)
     wrong = int((~results.correct).sum())
     print(f"{what:12} {results.stopping_times.mean():6.0f} cups on average, {wrong} of 200 wrong")
 
 # %% [markdown]
-# Scores that are far from Gaussian, such as rare tens among zeros, are no case for an unknown sigma:
-# where they have limits, `family = "bounded"` promises delta whatever their law.
-# [The page on both](../budget_and_sigma.md) has a measured table.
+# Do not use an unknown sigma for scores that are far from Gaussian, such as rare tens among zeros. If
+# scores have a known range, `family = "bounded"` guarantees delta whatever their distribution.
+# [Budgets and unknown sigma](../budget_and_sigma.md#unknown-sigma-or-bounded) compares the two.

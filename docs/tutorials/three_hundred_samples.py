@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 300 samples in all
 #
-# Three pies, and 300 people who each taste one slice. There will be no more: the question is not how
-# many samples it takes, but how to use those that there are, and how sure one is in the end.
+# You have three pies, and 300 people who each taste one slice. There will be no more. So the question is
+# not how many samples it takes, but how to use the 300, and how sure you are in the end.
 
 # %%
 from pathlib import Path
@@ -25,15 +25,15 @@ nuts = "pecan <= 0.5"
 # simplexplore bound pies.toml
 
 # %% [markdown]
-# The error probability at the end is a number to plan with, not a promise. Playing it many times says
+# The error probability below the table is a number to plan with, not a guarantee. A simulation says
 # how often each sampler is wrong after an eighth, a quarter, a half and all of the tastings:
 
 # %% [shell]
 # simplexplore simulate pies.toml --sampler top-two,uniform,halving --runs 400 --seed 1 --plot pies.png
 
 # %% [markdown]
-# The real thing stops after 300 rewards, neither more nor fewer, and says what it then knows. Both
-# numbers hold whenever one looks; delta is not promised.
+# The experiment itself stops after exactly 300 rewards, and states its confidence and how much better
+# another mix could be. Both numbers are valid at every moment. An error of at most delta is not guaranteed.
 
 # %%
 import numpy as np
@@ -55,6 +55,6 @@ while not explorer.stopped:
         )
 
 # %% [markdown]
-# A confidence of 0 after so few samples is honest: it says that nothing is proven yet, though the
-# answer is probably right, as the table above shows. Whoever needs a proof leaves the budget out.
+# A confidence of 0 means that nothing is proven yet. The answer is probably right all the same, as the
+# tables above show. If you need a guarantee, leave the budget out.
 # [More about budgets](../budget_and_sigma.md).

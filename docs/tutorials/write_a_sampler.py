@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Write a sampler
 #
-# A sampler is one file with one function: given what is known so far, write into `run.w` where samples
-# should go. Everything else (which arm follows, when to stop, what to recommend) is shared, so that a
+# A sampler is one file with one function: given the data so far, it writes into `run.w` which share of the
+# samples each arm should get. Everything else (tracking, stopping, recommendation) is shared, so a
 # comparison compares samplers and nothing else. This one samples the arms of the comparison with the
 # least evidence:
 
@@ -10,8 +10,8 @@
 # sed -n '/^@njit/,$p' weakest_edge.py | head -30
 
 # %% [markdown]
-# It is compiled like ours, and takes part everywhere under its path: in `simulate`, in comparisons, in
-# studies of your own.
+# It is compiled like ours. Name it by its path wherever a sampler is asked for: in `simulate`, in `compare`
+# and in `Explorer`.
 
 # %%
 import simplexplore as sx
@@ -27,5 +27,5 @@ for result in results:
 sx.plot_results(results, "samplers.png")
 
 # %% [markdown]
-# [Write your own sampler](../write_your_own_sampler.md) explains every line and what there is to use;
-# the next tutorial [compares it on many instances](compare_samplers.md).
+# [Write your own sampler](../write_your_own_sampler.md) explains every line and what you can call. The next
+# tutorial [compares it on many instances](compare_samplers.md).
