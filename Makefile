@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo serve test test-all lint bench mutants docs package reproduce coverage clean
+.PHONY: demo serve test test-all collect lint bench mutants docs package reproduce coverage clean
 
 demo: $(READY)
 	$(BIN)/simplexplore demo
@@ -20,6 +20,10 @@ PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
 	$(PYTEST)
+
+# Find all tests: leaves bytecode, which several processes would otherwise make at the same time.
+collect: $(READY)
+	$(BIN)/pytest --collect-only -q > /dev/null
 
 # All tests, and more examples of Hypothesis. Nightly.
 test-all: export SIMPLEXPLORE_NIGHTLY := 1

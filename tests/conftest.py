@@ -3,13 +3,17 @@
 And how Hypothesis draws, and how much the session compiled.
 """
 
+import gc
+import math
 import os
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 import postgres
 from nightly import NIGHTLY
+from simplexplore.exploration.compile import Stopwatch
 from simplexplore.kernels.cache import cache_folder
 
 # The same examples every time; how long one takes says nothing on a busy machine.
@@ -17,6 +21,11 @@ settings.register_profile(
     "tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tests")
+
+# A busy machine does not make a study long; tests of what happens behind it say how long is.
+Stopwatch.ENOUGH = math.inf
+
+gc.disable()  # while tests are collected
 
 COMPILED = pytest.StashKey[set]()
 
@@ -56,6 +65,14 @@ def pytest_sessionstart(session):
     session.config.stash[COMPILED] = units()
 
 
+def pytest_collection_finish():
+    # What thousands of tests are made of stays: nobody need look through it for garbage.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+    gc.enable()
+
+
 def pytest_terminal_summary(terminalreporter, config):
     new = units() - config.stash[COMPILED]
     terminalreporter.write_line(f"{len(new)} units of machine code compiled")
@@ -79,12 +96,20 @@ def sqlite_url(tmp_path):
     return f"sqlite:///{tmp_path / 'studies.db'}"
 
 
+@pytest.fixture(scope="session")
+def database(server):
+    """The one that tests use one after the other."""
+    return server.database()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request):
     """An empty store of each kind."""
     if request.param == "sqlite":
         return request.getfixturevalue("sqlite_url")
-    return request.getfixturevalue("server").database()
+    url = request.getfixturevalue("database")
+    request.getfixturevalue("server").empty(url)
+    return url
 
 
 class Clock:
@@ -159,16 +184,50 @@ def served(sqlite_url):
         yield running.url
 
 
-@pytest.fixture
-def page(browser):
-    """A page that may not complain, nor fetch anything from elsewhere."""
+@pytest.fixture(scope="module")
+def tab(browser):
+    """A page for the tests of a file: to open one takes longer than most of them."""
     from browser import DESKTOP, watched
 
     context = browser.new_context(viewport=DESKTOP)
     page, page.troubles = watched(context)
     yield page
-    assert page.troubles == []
     context.close()
+
+
+@pytest.fixture
+def page(tab):
+    """A page that may not complain, nor fetch anything from elsewhere; empty, as if new."""
+    from browser import DESKTOP
+
+    tab.troubles.clear()
+    yield tab
+    troubles = list(tab.troubles)
+    tab.unroute_all()
+    if tab.url.startswith("http"):
+        tab.evaluate("localStorage.clear(); sessionStorage.clear()")
+    tab.goto("about:blank")
+    tab.set_viewport_size(DESKTOP)
+    tab.emulate_media(color_scheme="null")
+    assert troubles == []
+
+
+@pytest.fixture(scope="module")
+def bounds_once():
+    """Bounds of simulated problems, each computed once for the tests of a file."""
+    from simplexplore.exploration import plan
+
+    compute, known = plan.lower_bound, {}
+
+    def lower_bound(problem, means=None, delta=None):
+        key = problem, None if means is None else tuple(np.ravel(means)), delta
+        if key not in known:
+            known[key] = compute(problem, means, delta)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "lower_bound", lower_bound)
+        yield
 
 
 @pytest.fixture

@@ -36,6 +36,20 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
+# For databases that need not outlast a power failure, nor grow old.
+QUICK = (
+    *("-c", "fsync=off", "-c", "full_page_writes=off", "-c", "autovacuum=off"),
+    *("-c", "wal_level=minimal", "-c", "max_wal_senders=0"),
+)
+
+# Whoever was connected may still hold a lock.
+EMPTY = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid != pg_backend_pid();
+    DROP SCHEMA public CASCADE; CREATE SCHEMA public;
+"""
+
+
 class Server:
     """A server in a temporary folder."""
 
@@ -87,7 +101,7 @@ class Server:
                 *("-k", self._folder),
                 *("-c", "listen_addresses=127.0.0.1"),
                 *("-c", "max_connections=200"),
-                *("-c", f"fsync={'on' if self._durable else 'off'}"),
+                *(() if self._durable else QUICK),
             ],
             stdout=log,
             stderr=log,
@@ -112,8 +126,8 @@ class Server:
                     raise
                 time.sleep(0.1)
 
-    def _psql(self, command):
-        where = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", "-d", "postgres")
+    def _psql(self, command, database="postgres"):
+        where = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", "-d", database)
         return (*where, "-X", "-q", "-c", command)
 
     def database(self) -> str:
@@ -122,6 +136,10 @@ class Server:
         name = f"test{self._databases}"
         self._call("psql", *self._psql(f"CREATE DATABASE {name}"))
         return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
+
+    def empty(self, url: str) -> None:
+        """Make a database as good as new, which takes a fraction of making one."""
+        self._call("psql", *self._psql(EMPTY, url.rpartition("/")[2]))
 
     def stop(self, how: int = signal.SIGINT) -> None:
         """Stop at once: SIGINT ends connections, SIGQUIT leaves the mess of a crash."""

@@ -1,5 +1,6 @@
 """The package as a whole: public names, and what importing it costs."""
 
+import inspect
 import os
 import re
 import subprocess
@@ -111,3 +112,42 @@ def test_import_is_light(statement):
 def test_a_bound_needs_no_pictures():
     statement = "import simplexplore as sx; sx.lower_bound(sx.Problem(2), [1.0, 0.0])"
     assert modules_after(statement).isdisjoint({"matplotlib", "typer", "rich"})
+
+
+def documented(text):
+    """Names in the sections Parameters and Attributes of a numpydoc docstring."""
+    found = re.findall(
+        r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=^\w+\n---|\Z)",
+        text or "",
+        re.DOTALL | re.MULTILINE,
+    )
+    heads = re.findall(r"^(\S.*?)(?: :.*)?$", "\n".join(found), re.MULTILINE)
+    return {name.strip(" *") for head in heads for name in head.split(",")}
+
+
+def test_the_reference_has_every_public_name_with_its_parameters():
+    page = (ROOT / "docs" / "api.md").read_text()
+    hidden = set(re.findall(r"::: simplexplore\.\S+\.(\w+)\n +options:\n +members: false", page))
+    undocumented = []
+    for name in set(simplexplore.__all__) - {"SAMPLERS", "THRESHOLDS", "__version__"}:
+        public = getattr(simplexplore, name)
+        if inspect.ismodule(public):
+            assert f"`sx.{name}`" in page
+            continue
+        if inspect.isclass(public) and issubclass(public, simplexplore.SimplexploreError):
+            assert public.__doc__
+            assert public.__module__ == "simplexplore.errors"  # shown as a whole
+            continue
+        assert f"::: {public.__module__}.{name}\n" in page, name
+        callables = {name: public}
+        if inspect.isclass(public) and name not in hidden:
+            callables |= {
+                f"{name}.{key}": getattr(public, key)
+                for key, member in vars(public).items()
+                if not key.startswith("_") and callable(getattr(member, "__func__", member))
+            }
+        for key, one in callables.items():
+            given = {p for p in inspect.signature(one).parameters if not p.startswith("_")}
+            told = documented(inspect.getdoc(one))
+            undocumented += [f"{key}: {p}" for p in given - told - {"self"}]
+    assert undocumented == ["Study: row"]  # create and open make studies, not users
