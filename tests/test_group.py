@@ -18,6 +18,7 @@ from simplexplore.service import study_queue
 from simplexplore.service.open_studies import OpenStudies
 from simplexplore.service.worker_processes import WorkerProcesses
 from simplexplore.service.worker_threads import WorkerThreads
+from simplexplore.study import replica
 from simplexplore.study.group import Request, commit
 from simplexplore.study.pulls import Reward
 from simplexplore.study.replica import Replica
@@ -184,6 +185,8 @@ def watched_groups(monkeypatch, seconds=0.0):
 def test_who_comes_while_others_are_waited_for_joins(study, url, monkeypatch):
     """The lock is another program's: when that is done, all that wait go together."""
     sizes = watched_groups(monkeypatch)
+    # On a busy machine: what took long lately is decided before the lock is there, without others.
+    monkeypatch.setattr(replica, "_LONG", 60.0)
     transact, begun = Replica.transact, threading.Event()
     monkeypatch.setattr(Replica, "transact", lambda *a, **k: begun.set() or transact(*a, **k))
 
@@ -220,6 +223,8 @@ def test_the_service_commits_in_groups(study, url, monkeypatch):
     async def many():
         threads, processes = WorkerThreads(), WorkerProcesses()
         studies = OpenStudies(Store(url), threads, processes)
+        # Those who come while it is being opened may be overtaken by those who find it open.
+        await studies.commit("token", "mix", asking(1, "opens it"))
         wanted = [asking(1, f"k{i}") for i in range(20)]
         wanted[7] = asking(0, "k7")
         found = await asyncio.gather(
@@ -232,8 +237,8 @@ def test_the_service_commits_in_groups(study, url, monkeypatch):
     found = asyncio.run(many())
     assert [type(one) for one in found].index(SettingError) == 7
     del found[7]
-    assert [pull.id for (pull,) in found] == [pull.id for pull in study.pending()]
-    assert sum(sizes) == 20
+    assert [pull.id for (pull,) in found] == [pull.id for pull in study.pending()[1:]]
+    assert sum(sizes) == 1 + 20
     assert len(sizes) < 10
 
 
