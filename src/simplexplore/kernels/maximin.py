@@ -17,6 +17,7 @@ from .information import respond
 from .kernel import inlined, kernel, long
 from .linear import solve_positive
 from .records import ITERATIONS, Limits, Matrix, Memory, Run, Setting, Shares, Table, Vector
+from .rows import DULL, free_rows, mend, moves, price_arms, row_entry, step_along, worst_of
 
 # Share of the inside that every warm start is given.
 REVIVAL = 1e-6
@@ -25,48 +26,8 @@ REVIVAL = 1e-6
 MAX_ITERATIONS = 300
 HOPELESS = 1.0
 
-# How much less a share at a floor or a cap moves than one between them.
-DULL = 1e-5
-
 # Less information than this per sample is a tie spoilt by rounding.
 TIED = 1e-16
-
-
-@inlined
-def price_arms(limits: Limits, x: Vector, price: Vector) -> None:
-    """Prices that multipliers x of all rows set for each arm."""
-    m = limits.limit.size
-    for a in range(limits.size):
-        price[a] = 0.0
-    for i in range(m + limits.total.size):
-        if x[i] != 0.0:
-            if i < m:
-                for a in range(limits.size):
-                    price[a] += x[i] * limits.above[i, a]
-            else:
-                for a in range(limits.size):
-                    price[a] += x[i] * limits.equal[i - m, a]
-
-
-@inlined
-def row_value(limits: Limits, i: int, w: Vector) -> float:
-    """Row i at an allocation, less its bound."""
-    m = limits.limit.size
-    total = 0.0
-    if i < m:
-        for a in range(limits.size):
-            total += limits.above[i, a] * w[a]
-        return total - limits.limit[i]
-    for a in range(limits.size):
-        total += limits.equal[i - m, a] * w[a]
-    return total - limits.total[i - m]
-
-
-@inlined
-def row_entry(limits: Limits, i: int, a: int) -> float:
-    """Coefficient of an arm in row i, inequalities first."""
-    m = limits.limit.size
-    return limits.above[i, a] if i < m else limits.equal[i - m, a]
 
 
 @inlined
@@ -80,14 +41,6 @@ def answered(limits: Limits, asked: Vector, price: Vector, a: int) -> float:
     if limits.limited:
         share = min(max(share, limits.floor[a]), limits.cap[a])
     return share
-
-
-@inlined
-def moves(limits: Limits, w: Vector, a: int) -> bool:
-    """Whether a share would change with its price."""
-    if limits.limited:
-        return w[a] > limits.floor[a] and w[a] < limits.cap[a]
-    return w[a] > 0.0
 
 
 @kernel
@@ -128,8 +81,7 @@ def answer_within_rows(
     """
     x, step, trial = memory_rows[0], memory_rows[1], memory_rows[2]
     residual, free = memory_rows[3], memory_rows[4]
-    m = limits.limit.size
-    rows = m + limits.total.size
+    rows = limits.limit.size + limits.total.size
     value = dual_value(limits, asked, x, price)
     priced = False
     for i in range(rows):
@@ -148,14 +100,8 @@ def answer_within_rows(
         for a in range(limits.size):
             w[a] = answered(limits, asked, price, a)
             dearest = max(dearest, abs(price[a]))
-        count = 0
-        worst = 0.0
-        for i in range(rows):
-            residual[i] = row_value(limits, i, w)
-            if i >= m or x[i] > 0.0 or residual[i] > 0.0:
-                free[count] = i
-                count += 1
-                worst = max(worst, abs(residual[i]))
+        count = free_rows(limits, memory_rows, w)
+        worst = worst_of(memory_rows, count)
         # Prices near zero leave rounding in the rows; what is left is mended afterwards.
         if worst < 1e-10 or (worst < 1e-6 and worst > 0.5 * before):
             return True
@@ -180,15 +126,7 @@ def answer_within_rows(
         length = 1.0
         moved = False
         for _ in range(40):
-            for i in range(rows):
-                trial[i] = x[i]
-            promise = 0.0
-            for p in range(count):
-                i = int(free[p])
-                trial[i] = x[i] + length * step[p]
-                if i < m and trial[i] < 0.0:
-                    trial[i] = 0.0
-                promise += residual[i] * (trial[i] - x[i])
+            promise = step_along(limits, memory_rows, count, length)
             reached = dual_value(limits, asked, trial, price)
             if reached >= value + 1e-4 * promise - 1e-14 * abs(value) and reached > -math.inf:
                 moved = True
@@ -201,44 +139,6 @@ def answer_within_rows(
         value = reached
     price_arms(limits, x, price)
     return False
-
-
-@kernel
-def mend(limits: Limits, memory_rows: Matrix, system: Matrix, w: Vector) -> None:
-    """Make an almost feasible allocation feasible: equalities first, then lean inwards."""
-    step, deep = memory_rows[1], limits.deep
-    m = limits.limit.size
-    q = limits.total.size
-    for i in range(q):
-        step[i] = -row_value(limits, m + i, w)
-        for j in range(i + 1):
-            entry = 0.0
-            for a in range(limits.size):
-                if limits.floor[a] < limits.cap[a]:
-                    entry += limits.equal[i, a] * limits.equal[j, a] * w[a]
-            system[i, j] = entry
-    solve_positive(system, q, step)
-    for a in range(limits.size):
-        if not limits.floor[a] < limits.cap[a]:
-            continue
-        factor = 1.0
-        for i in range(q):
-            factor += limits.equal[i, a] * step[i]
-        w[a] = max(w[a] * factor, 0.0)
-    lean = 0.0
-    for i in range(m):
-        excess = row_value(limits, i, w)
-        if excess > 1e-14:
-            lean = max(lean, excess / (excess - row_value(limits, i, deep)))
-    if limits.limited:
-        for a in range(limits.size):
-            excess = max(w[a] - limits.cap[a], limits.floor[a] - w[a])
-            if excess > 1e-14 and limits.floor[a] < limits.cap[a]:
-                room = min(limits.cap[a] - deep[a], deep[a] - limits.floor[a])
-                lean = max(lean, excess / (excess + room))
-    if lean > 0.0:
-        for a in range(limits.size):
-            w[a] = (1.0 - lean) * w[a] + lean * deep[a]
 
 
 @inlined

@@ -6,8 +6,18 @@ import math
 
 from .kernel import inlined, kernel, long
 from .linear import solve_positive
-from .maximin import DULL, mend, moves, price_arms, row_entry, row_value
 from .records import Limits, Matrix, Projection, Setting, Vector
+from .rows import (
+    DULL,
+    free_rows,
+    mend,
+    moves,
+    price_arms,
+    row_entry,
+    row_value,
+    step_along,
+    worst_of,
+)
 
 
 @kernel
@@ -169,29 +179,15 @@ def project(limits: Limits, point: Projection) -> bool:
     value = projected_at(limits, y, loose, x, price, w)
     worst = math.inf
     for _ in range(60):
-        count = 0
-        worst = 0.0
-        for i in range(rows):
-            residual[i] = row_value(limits, i, w)
-            if i >= m or x[i] > 0.0 or residual[i] > 0.0:
-                free[count] = i
-                count += 1
-                worst = max(worst, abs(residual[i]))
+        count = free_rows(limits, memory_rows, w)
+        worst = worst_of(memory_rows, count)
         if worst < 1e-12 * rounding:
             return True
         newton_step(limits, loose, w, residual, free, count, system, step, 0.0)
         length = 1.0
         moved = False
         for _ in range(4):
-            for i in range(rows):
-                trial[i] = x[i]
-            promise = 0.0
-            for p in range(count):
-                i = int(free[p])
-                trial[i] = x[i] + length * step[p]
-                if i < m and trial[i] < 0.0:
-                    trial[i] = 0.0
-                promise += residual[i] * (trial[i] - x[i])
+            promise = step_along(limits, memory_rows, count, length)
             reached = projected_at(limits, y, loose, trial, price, w)
             if promise >= 0.0 and reached >= value + 2e-4 * promise - 1e-13 * abs(value):
                 moved = True
