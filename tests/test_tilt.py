@@ -54,6 +54,8 @@ def test_constants():
         assert tilts.scale == pytest.approx(np.array(given["p"]) / sum(given["p"]), rel=1e-15)
         assert len(tilts.scale) == given["scales"] == tilt.SCALES
         assert len(tilts.strength) == tilt.TILTS
+        assert tilts.step.shape == tilts.share.shape == (2, tilt.OWN + 1)
+        assert tilts.step[:, tilt.OWN].tolist() == [-1, -1]  # no tilt
         for side, name in enumerate(("lose", "win")):
             prior = given[name]
             used = tilts.share[side] > 0

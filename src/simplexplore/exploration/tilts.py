@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from simplexplore.kernels.records import GAUSSIAN, Tilts
+from simplexplore.kernels.tilt import OWN
 from simplexplore.problem.family import Family
 
 # Each tilt is weaker than the one before by this factor.
@@ -29,11 +30,11 @@ def make_tilts(rewards: Family) -> Tilts:
     strength = rewards.strongest_tilt * RATIO ** -np.arange(count + 1.0)
     strength[-1] = 0.0
     signed = np.vstack([-strength, strength])
-    width = max(len(LOSE), len(WIN))
-    step, share = np.full((2, width), -1), np.zeros((2, width))
+    step, share = np.zeros((2, OWN + 1), dtype=np.int64), np.zeros((2, OWN + 1))
     for side, prior in enumerate((LOSE, WIN)):
-        step[side, : len(prior)] = list(prior)
-        share[side, : len(prior)] = np.array(list(prior.values())) / sum(prior.values())
+        places = [*range(len(prior) - 1), OWN]  # no tilt is the last one
+        step[side, places] = list(prior)
+        share[side, places] = np.array(list(prior.values())) / sum(prior.values())
     return Tilts(
         strength=strength,
         slope=signed if rewards.code == GAUSSIAN else np.expm1(signed),

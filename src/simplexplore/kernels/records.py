@@ -78,7 +78,7 @@ class Tilts(NamedTuple):
     strength: Vector  # (31,)
     slope: Matrix  # (2, 31) how fast a tilt's fair price rises with the mean
     scale: Vector  # (20,) prior of the scales
-    step: IndexRows  # (2, 8) tilts of an arm, strongest first, counted from the scale; -1 for none
+    step: IndexRows  # (2, 8) tilts of an arm, strongest first, counted from the scale; last, none
     share: Matrix  # (2, 8) their prior
 
 

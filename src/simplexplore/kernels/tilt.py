@@ -14,7 +14,7 @@ import math
 from .information import closest, mixture_evidence
 from .kernel import inlined, kernel, long
 from .pooled import pooled_evidence
-from .records import BERNOULLI, GAUSSIAN, Matrix, Memory, Run, Setting, Table, Vector
+from .records import BERNOULLI, GAUSSIAN, Matrix, Memory, Run, Setting, Table, Tilts, Vector
 from .student import student_evidence
 
 # Shares of tilts and of conjugate mixtures in the evidence: log(1 / 0.95) and log(1 / 0.05).
@@ -38,9 +38,10 @@ _LONGEST_STEP = 20.0
 # Curvature that rounding could hide is not trusted.
 _LEAST_CURVATURE = 1e-7
 
-# Tilts of an arm, the last of which is none, and scales.
+# Tilts of an arm, the last of which is none, and scales; tilts of an arm at one scale, none apart.
 TILTS = 31
 SCALES = 20
+OWN = 7
 
 # Rows of Memory.tilting: an arm's tilts with two derivatives, one after the other; shares of the
 # scales; the edge's arms by scale, with two derivatives and the largest exponent; an arm to spare.
@@ -55,6 +56,8 @@ _ROUNDING = 2.0**-50
 # An arm's samples, their mean, and its sigma: read once, since compilers cannot know that what is
 # written to scratch leaves them as they are.
 Own = tuple[float, float, float]
+Steps = tuple[int, int, int, int, int, int, int]
+Shares = tuple[float, float, float, float, float, float, float]
 
 
 @inlined
@@ -85,24 +88,54 @@ def exponent(
     return n * (s * mean - slope * lam), -n * slope, 0.0
 
 
+@inlined
+def steps_of(tilts: Tilts, side: int) -> Steps:
+    """How much weaker an arm's own tilts are than its scale."""
+    step = tilts.step
+    a, b, c, d = step[side, 0], step[side, 1], step[side, 2], step[side, 3]
+    return a, b, c, d, step[side, 4], step[side, 5], step[side, 6]
+
+
+@inlined
+def shares_of(tilts: Tilts, side: int) -> Shares:
+    """Their shares."""
+    share = tilts.share
+    p, q, r, s = share[side, 0], share[side, 1], share[side, 2], share[side, 3]
+    return p, q, r, s, share[side, 4], share[side, 5], share[side, 6]
+
+
+@inlined
+def mixed(each: Vector, first: int, steps: Steps, shares: Shares) -> float:
+    """Average over an arm's own tilts, no tilt apart, of what lies at `first` for its scale.
+
+    Written out: a loop in the one over scales would keep compilers from making vectors of that.
+    """
+    a, b, c, d, e, f, g = steps
+    p, q, r, s, t, u, v = shares
+    total = p * each[first + a] + q * each[first + b] + r * each[first + c] + s * each[first + d]
+    return total + t * each[first + e] + u * each[first + f] + v * each[first + g]
+
+
 @kernel
 def tilt_arm(
     setting: Setting, run: Run, work: Matrix, arm: int, side: int, lam: float, row: int
 ) -> float:
     """Mixture of an arm's tilts, by scale: value over e^top, and two derivatives of its log.
 
-    They go to a row of `work`; top is returned. What underflows only lowers the evidence.
+    They go to a row of `work`; top is returned. What underflows only lowers the evidence. Each
+    loop writes to one place and reads from others, so that compilers make vectors of them.
     """
     tilts = setting.tilts
     last = TILTS - 1
     own = own_of(setting, run, arm)
     each, scales = work[0], work[row]
-    top = 0.0  # the last one is no tilt: its exponent is 0
     for k in range(last):
         value, first, second = exponent(setting, run, arm, side, k, lam, own)
         each[k], each[FIRST + k], each[SECOND + k] = value, first, second
-        top = max(top, value)
     each[last], each[FIRST + last], each[SECOND + last] = 0.0, 0.0, 0.0
+    top = 0.0  # the last one is no tilt: its exponent is 0
+    for k in range(last):
+        top = max(top, each[k])
     for k in range(TILTS):
         below = each[k] - top
         x = math.exp(below) if below > -700.0 else 0.0
@@ -110,25 +143,17 @@ def tilt_arm(
         each[k] = x
         each[FIRST + k] = dx * x
         each[SECOND + k] = (each[SECOND + k] + dx * dx) * x
-    for j in range(3 * SCALES):
-        scales[j] = 0.0
-    for i in range(tilts.share.shape[1]):  # scales in the inner loops, which become vectors
-        step, share = tilts.step[side, i], tilts.share[side, i]
-        if step >= 0:
-            for j in range(SCALES):
-                scales[j] += share * each[j + step]
-                scales[SLOPE + j] += share * each[FIRST + j + step]
-                scales[BEND + j] += share * each[SECOND + j + step]
-        else:
-            constant = share * each[last]
-            for j in range(SCALES):
-                scales[j] += constant
+    steps, shares = steps_of(tilts, side), shares_of(tilts, side)
+    for part in range(3):  # values and two derivatives
+        first = part * TILTS
+        none = tilts.share[side, OWN] * each[first + last]
+        for j in range(SCALES):
+            scales[part * SCALES + j] = mixed(each, first + j, steps, shares) + none
     for j in range(SCALES):
-        total = scales[j]
-        if total > 0.0:
-            slope = scales[SLOPE + j] / total
-            scales[SLOPE + j] = slope
-            scales[BEND + j] = scales[BEND + j] / total - slope * slope
+        total = scales[j] if scales[j] > 0.0 else 1.0  # where there is nothing, slopes are 0, too
+        slope = scales[SLOPE + j] / total
+        scales[SLOPE + j] = slope
+        scales[BEND + j] = scales[BEND + j] / total - slope * slope
     scales[TOP] = top
     return top
 
@@ -151,27 +176,31 @@ def log_evidence(
     for i in range(size):
         side = 1 if table.v[begin + i] > 0.0 else 0
         top += tilt_arm(setting, run, work, table.arm[begin + i], side, lam[i], row_of(i))
+    shares = work[1]
+    for j in range(SCALES):
+        shares[j] = scale[j]
+    for i in range(size):
+        factors = work[row_of(i)]
+        for j in range(SCALES):
+            shares[j] *= factors[j]
     total = 0.0
     for j in range(SCALES):
-        product = scale[j]
-        for i in range(size):
-            product *= work[row_of(i), j]
-        work[1, j] = product
-        total += product
+        total += shares[j]
     if not total > 0.0:
         return -math.inf
     for j in range(SCALES):
-        work[1, j] /= total
+        shares[j] /= total
     return top + math.log(total)
 
 
 @inlined
-def averaged(work: Matrix, row: int, first: int) -> float:
-    """Slopes or bends of a row of `work`, averaged by the shares of the scales."""
-    total = 0.0
+def averaged(work: Matrix, row: int) -> tuple[float, float]:
+    """Slopes and bends of a row of `work`, averaged by the shares of the scales."""
+    slope, bend = 0.0, 0.0
     for j in range(SCALES):
-        total += work[1, j] * work[row, first + j]
-    return total
+        slope += work[1, j] * work[row, SLOPE + j]
+        bend += work[1, j] * work[row, BEND + j]
+    return slope, bend
 
 
 @kernel
@@ -212,15 +241,14 @@ def newton_step(setting: Setting, table: Table, memory: Memory, edge: int) -> tu
     begin = table.first_entry[edge]
     size = table.first_entry[edge + 1] - begin
     for i in range(size):
-        slope[i] = averaged(work, row_of(i), SLOPE)
-    for i in range(size):
+        slope[i], bend = averaged(work, row_of(i))
         for k in range(i + 1):
             total = 0.0
             for j in range(SCALES):
                 one, other = work[row_of(i), SLOPE + j], work[row_of(k), SLOPE + j]
                 total += work[1, j] * ((one - slope[i]) * (other - slope[k]))
             if i == k:
-                total += averaged(work, row_of(i), BEND)
+                total += bend
                 total += _LEAST_CURVATURE * slope[i] * slope[i] + _TINY
             still = held[i] != 0.0 or held[k] != 0.0
             memory.hessian[i, k] = (1.0 if i == k else 0.0) if still else total
@@ -349,9 +377,9 @@ def multiplier_of_plane(
     for i in range(size):
         v = table.v[begin + i]
         arm = table.arm[begin + i]
-        slope[i] = averaged(work, row_of(i), SLOPE)
+        slope[i], curved = averaged(work, row_of(i))
         least = _LEAST_CURVATURE * slope[i] * slope[i] + _TINY
-        bend[i] = max(averaged(work, row_of(i), BEND), least)
+        bend[i] = max(curved, least)
         if held[i] == 0.0:
             along -= v * slope[i] / bend[i]
             across += v * v / bend[i]
@@ -408,7 +436,7 @@ def loss_of_arm(
             return abs(pull) * abs(there - lam[i])
         sure = False
         tilt_arm(setting, run, work, arm, 1 if v > 0.0 else 0, there, spare)
-        if (gamma * v + averaged(work, spare, SLOPE)) * pull <= 0.0:
+        if (gamma * v + averaged(work, spare)[0]) * pull <= 0.0:
             return abs(pull) * abs(there - lam[i])
         reach *= 4.0
     return math.inf
