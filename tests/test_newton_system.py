@@ -175,7 +175,9 @@ def test_steps_are_right_whatever_edges_meet(seed):
     above[rng.random(above.shape) < 0.5] = 0.0
     state, weights, right = coefficients(rng, moves, len(above), arms, 1, 1.0)
     w = rng.dirichlet(np.ones(arms))
-    system = System(place, moves, above, equal)
-    system.factor(w, state, weights)
     expected = exact_step(place, above, equal, state, weights, right)
-    compare(system.solve(**right), expected, w, 1e-9)
+    for whole in (False, True):
+        system = System(place, moves, above, equal, whole=whole)
+        system.factor(w, state, weights)
+        assert system.is_whole or not whole
+        compare(system.solve(**right), expected, w, 1e-9)

@@ -127,7 +127,7 @@ def _levelled(v: Array, compliance: Array) -> Array:
 class Newton:
     """Newton's equations of one program."""
 
-    def __init__(self, information: Information, program: Program) -> None:
+    def __init__(self, information: Information, program: Program, *, whole: bool = False) -> None:
         self.information = information
         self.program = program
         self.allowed, self.free = program.allowed, program.allowed.free
@@ -138,7 +138,8 @@ class Newton:
         self.moves = information.used[program.edges] & (place >= 0)
         self.equal = self.allowed.equal[:, self.free]
         above = self.allowed.above[:, self.free]
-        self.system = System(np.where(self.moves, place, 0), self.moves, above, self.equal)
+        place = np.where(self.moves, place, 0)
+        self.system = System(place, self.moves, above, self.equal, whole=whole)
         self.above, self.all_above = self.system.above, self.allowed.rows
         self.count = len(program.edges) + len(self.allowed.limit) + self.size
 

@@ -29,6 +29,9 @@ WORTHWHILE = 30
 # Corrections of a solution by its own residuals: mostly two are enough.
 MAX_CORRECTIONS = 6
 
+# Rounds that find units in which all unknowns of a core are of one size.
+SCALINGS = 4
+
 
 @dataclass(frozen=True)
 class State:
@@ -118,9 +121,13 @@ class System:
     moves : (E, L) array
     above, equal : arrays
         Rows over the free arms.
+    whole : bool
+        Whether to eliminate no arms: slower, and with the digits that this would cost.
     """
 
-    def __init__(self, place: Indices, moves: Mask, above: Array, equal: Array) -> None:
+    def __init__(
+        self, place: Indices, moves: Mask, above: Array, equal: Array, *, whole: bool = False
+    ) -> None:
         self._place, self._equal = place, equal
         self.above = rows = Rows(above)
         self._size = size = above.shape[1]
@@ -131,7 +138,7 @@ class System:
         meets_lower = moves & (ranks > ranks.min(axis=1, keepdims=True))
         lone = np.setdiff1d(np.arange(size), place[meets_lower])
         coupling = rows.couples
-        if len(lone) - np.count_nonzero(coupling) < WORTHWHILE:
+        if whole or len(lone) - np.count_nonzero(coupling) < WORTHWHILE:
             lone, coupling = lone[:0], np.zeros_like(coupling)
         self._lone, self._shared = lone, np.setdiff1d(np.arange(size), lone)
         self._coupled, self._coupled_rows = np.flatnonzero(coupling), above[coupling]
@@ -150,6 +157,11 @@ class System:
     def _sum_over_edges(self, values: Array) -> Array:
         sums = np.bincount(self._place.ravel(), values.ravel(), minlength=self._size)
         return np.asarray(sums, dtype=float)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no arms are eliminated."""
+        return len(self._lone) == 0
 
     @property
     def unknowns(self) -> int:
@@ -185,6 +197,7 @@ class System:
         self._meets = np.vstack([w[shared, None] * across * w[lone], border[:, lone]])
         self._own = own * w[lone] ** 2
         self._core = core - (self._meets / self._own) @ self._meets.T
+        self._units = _levelling(self._core) if len(lone) else np.ones(total)
         self._w, self._state, self._weights, self._scaled_rows = w, state, weights, coupled
 
     def _hessian(self, state: State, weights: Weights) -> tuple[Array, Array, Array]:
@@ -261,7 +274,9 @@ class System:
     def _solved(self, right: Array) -> Array:
         shared, lone, size, count = self._shared, self._lone, self._size, len(self._shared)
         few = np.concatenate([right[shared], right[size:]])
-        few = np.linalg.solve(self._core, few - self._meets @ (right[lone] / self._own))
+        units = self._units
+        few = units * (few - self._meets @ (right[lone] / self._own))
+        few = units * np.linalg.solve(units[:, None] * self._core * units, few)
         solved = np.empty(len(right))
         solved[shared], solved[size:] = few[:count], few[count:]
         solved[lone] = (right[lone] - few @ self._meets) / self._own
@@ -288,6 +303,19 @@ class System:
         return np.concatenate(
             [w * total, [pushed.sum()], self._equal @ arms, coupled @ arms - rows]
         )
+
+
+def _levelling(matrix: Array) -> Array:
+    """Units of unknowns, and of equations, in which no row of a symmetric matrix is the largest.
+
+    Lone arms that little holds in place leave numbers in the core that are larger than others by
+    more digits than there are: pivots would be chosen by units, not by what they say.
+    """
+    units = np.ones(len(matrix))
+    for _ in range(SCALINGS):
+        largest = (units[:, None] * np.abs(matrix) * units).max(axis=1)
+        units /= np.sqrt(np.where(largest > 0, largest, 1.0))
+    return units
 
 
 def _scattered(rows: Indices, columns: Indices, values: Array, shape: tuple[int, int]) -> Array:

@@ -185,6 +185,9 @@ def _solve(information: Information, program: Program) -> Point:
         best = min(best, certified(_solve_surely(newton, start, far)), key=_gap)
         if best[0] <= PROMISED_GAP + rounding:
             break
+    if best[0] > PROMISED_GAP + rounding and not newton.system.is_whole:
+        whole = Newton(information, program, whole=True)
+        best = min(best, certified(_solve_fast(whole)), key=_gap)
     if best[0] > PROMISED_GAP + rounding and allowed.is_simplex:  # slow, and sure of every scale
         best = min(best, certified(_solve_by_weights(newton)), key=_gap)
     return best[1]
