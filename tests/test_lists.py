@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import simplexplore as sx
+from nightly import examples
 from simplexplore.exploration.engines import engine_of
 from simplexplore.exploration.plan import prepare
 from simplexplore.exploration.seeding import streams
@@ -95,7 +96,7 @@ def folded(engine, given, step):
     return done, {name: array.tobytes() for name, array in engine.state().items()}
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(
     name=st.sampled_from(list(CASES)),
     seed=st.integers(0, 2**32 - 1),

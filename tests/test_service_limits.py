@@ -1,6 +1,8 @@
 """What every request passes: headers, paths, limits on size and time."""
 
 import asyncio
+import contextlib
+import http.client
 import socket
 
 import urllib3
@@ -76,39 +78,58 @@ def test_slow_work_is_no_slow_body(sqlite_url, monkeypatch):
 
 def test_slow_bodies_and_slow_heads(sqlite_url, monkeypatch):
     monkeypatch.setattr(middleware, "BODY_TIMEOUT", 0.3)
-    monkeypatch.setattr(server, "_HEAD_TIMEOUT", 0.3)
     head = (
         b"POST /v1/studies HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Content-Length: 100\r\n"
     )
     with Thread(sqlite_url) as running:
-        for sent, expected in ((head + b"\r\n{", b"HTTP/1.1 408"), (head, b""), (b"", b"")):
-            with socket.create_connection(("127.0.0.1", running.port), 10) as slow:
+        address = "127.0.0.1", running.port
+        with socket.create_connection(address, 60) as slow:
+            slow.sendall(head + b"\r\n{")
+            assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+        with contextlib.closing(http.client.HTTPConnection(*address, timeout=60)) as known:
+            for seconds in (600.0, 0.3):  # the first is counted from the connection on
+                monkeypatch.setattr(server, "_HEAD_TIMEOUT", seconds)
+                known.request("GET", "/health")
+                answer = known.getresponse()
+                answer.read()
+                assert answer.status == 200
+            # One that has asked before has no more time than others.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                known.sock.sendall(b"GET /hea")
+                while known.sock.recv(5000):
+                    pass
+        for sent in (head, b""):
+            with socket.create_connection(address, 60) as slow:
                 slow.sendall(sent)
-                assert slow.recv(1000).startswith(expected)
-        # One that has asked before has no more time than others.
-        with socket.create_connection(("127.0.0.1", running.port), 10) as slow:
-            slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert slow.recv(5000).startswith(b"HTTP/1.1 200")
-            slow.sendall(b"GET /hea")
-            while slow.recv(5000):
-                pass
+                assert slow.recv(1000) == b""
 
 
-def answers(port, *pieces):
-    """All that a server sends until it hangs up, or has nothing more to say for half a second."""
+def answers(port, *pieces, done=None):
+    """All that a server sends until it hangs up, or until that is done; else in half a second."""
     found = b""
-    with socket.create_connection(("127.0.0.1", port), 0.5) as connection:
+    with socket.create_connection(("127.0.0.1", port), 60 if done else 0.5) as connection:
         try:
             for piece in pieces:
                 connection.sendall(piece)
-            while part := connection.recv(2**16):
+            while not (done and done(found)):
+                part = connection.recv(2**16)
+                if not part:
+                    return found + b"END"
                 found += part
-            return found + b"END"
         except (BrokenPipeError, ConnectionResetError):
             return found + b"END"
         except TimeoutError:
-            return found
+            pass
+    return found
+
+
+def is_refused(found):
+    return found.startswith(b"HTTP/1.1 400")
+
+
+def never(_):
+    return False
 
 
 def test_requests_without_an_end(sqlite_url):
@@ -126,13 +147,14 @@ def test_requests_without_an_end(sqlite_url):
             (head + chunked, b"X: " + b"a" * 5000 + b"\r\n"),
         ):
             assert answers(running.port, start, *[more] * 12)[-3:] != b"END"
-            assert answers(running.port, start, *[more] * 40)[-3:] == b"END"
+            assert answers(running.port, start, *[more] * 40, done=never)[-3:] == b"END"
         get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        assert answers(running.port, get * 50).count(b"HTTP/1.1 200 OK") == 50
-        assert answers(running.port, get * 500).startswith(b"HTTP/1.1 400")
+        found = answers(running.port, get * 50, done=lambda x: x.count(b"HTTP/1.1 200 OK") == 50)
+        assert found.count(b"HTTP/1.1 200 OK") == 50
+        assert is_refused(answers(running.port, get * 500, done=is_refused))
         for hosts in (b"", b"Host: localhost\r\nHost: localhost\r\n"):
-            found = answers(running.port, b"GET /health HTTP/1.1\r\n" + hosts + b"\r\n")
-            assert found.startswith(b"HTTP/1.1 400")
+            sent = b"GET /health HTTP/1.1\r\n" + hosts + b"\r\n"
+            assert is_refused(answers(running.port, sent, done=is_refused))
 
 
 def test_offers_of_another_protocol(sqlite_url):
@@ -144,8 +166,9 @@ def test_offers_of_another_protocol(sqlite_url):
         b"Content-Type: application/json\r\nContent-Length: 8\r\n\r\n"
     )
     with Thread(sqlite_url) as running:
-        found = answers(running.port, head + b'{"n": 2}', head, b'{"n": 3}')
+        pieces = head + b'{"n": 2}', head, b'{"n": 3}'
+        found = answers(running.port, *pieces, done=lambda x: x.count(b'"id"') == 5)
         assert found.count(b"HTTP/1.1 200 OK") == 2
         assert found.count(b'"id"') == 5
-        found = answers(running.port, b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert found.startswith(b"HTTP/1.1 400")
+        connect = b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        assert is_refused(answers(running.port, connect, done=is_refused))

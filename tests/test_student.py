@@ -246,7 +246,7 @@ def test_compiled_and_uncompiled_evidence_have_the_same_bits():
     for engine, seen in zip((compiled, plain), found, strict=True):
 
         def look(engine, seen=seen):
-            if engine.is_warm and engine.pulls % (20 if NIGHTLY else 40) == 0:
+            if engine.is_warm and engine.pulls % (20 if NIGHTLY else 80) == 0:
                 moment = (*engine.evidence(), engine.surplus(), engine.gain_bounds())
                 seen.append(np.hstack(moment).tobytes())
 

@@ -19,7 +19,7 @@ from simplexplore.errors import SettingError
 from simplexplore.problem.problem import SCENARIOS
 from simplexplore.problem.spelling import unknown
 
-from .declarations import DECLARATIONS, HERE, defined, definitions, parsed
+from .declarations import DECLARATIONS, HERE, defined, definitions, mentioned
 
 TRACKINGS = ("cumulative", "averaged", "direct", "sampled", "focused")
 
@@ -124,7 +124,7 @@ def _read(name: str, path: Path) -> Sampler:
             f"{path.name}: TRACKING must be one of {', '.join(TRACKINGS)}, or say which for each "
             f"scenario: {{{', '.join(f'{scenario!r}: ...' for scenario in SCENARIOS)}}}."
         )
-    used = {ast.unparse(n) for n in ast.walk(parsed(path)) if isinstance(n, ast.expr)}
+    used = mentioned(path)
     counts = []
     for key, users in (
         ("ARM_VECTORS", {"memory.arms"}),
@@ -133,7 +133,7 @@ def _read(name: str, path: Path) -> Sampler:
         value = found[key]
         if not isinstance(value, int) or value < 0:
             raise SettingError(f"{path.name}: {key} must be a whole number, 0 or more.")
-        if value == 0 and (asked := used & users):
+        if value == 0 and (asked := users & used):
             # Compiled code would write where nothing is.
             raise SettingError(f"{path.name} uses {asked.pop()}, so it must declare {key} = 1.")
         counts.append(value)

@@ -95,6 +95,17 @@ def definitions(path: Path) -> list[Definition]:
     return found
 
 
+def mentioned(path: Path) -> frozenset[str]:
+    """The names and attributes that a file uses, such as `maximin` and `memory.arms`."""
+    return _mentioned(read(path))
+
+
+@lru_cache(maxsize=64)  # every engine asks
+def _mentioned(text: str) -> frozenset[str]:
+    nodes = ast.walk(_tree(text))
+    return frozenset(ast.unparse(n) for n in nodes if isinstance(n, ast.Name | ast.Attribute))
+
+
 def defined(node: Definition) -> set[str]:
     """The names that a definition gives."""
     if isinstance(node, ast.FunctionDef):
