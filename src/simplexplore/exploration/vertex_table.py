@@ -311,7 +311,7 @@ class _Buffers:
             if len(array) >= needed:
                 return array
             self._table = None
-            larger = np.zeros((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
+            larger = np.zeros((max(needed, 4 * len(array)), *array.shape[1:]), array.dtype)
             larger[: len(array)] = array
             if fill:  # zeros cost nothing until they are used
                 larger[len(array) :] = fill
