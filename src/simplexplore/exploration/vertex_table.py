@@ -287,7 +287,7 @@ def _check_room(size: int, vertices: int, edges: int, entries: int) -> None:
 
 
 class _Buffers:
-    """Arrays of a table that grow by doubling, so that adding a vertex costs that vertex."""
+    """Arrays of a table that grow fourfold, so that adding a vertex costs that vertex."""
 
     def __init__(self, size: int) -> None:
         self.size = size
