@@ -11,6 +11,7 @@ from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.explorer import Explorer
 from simplexplore.exploration.plan import prepare
 from simplexplore.exploration.seeding import streams
+from simplexplore.kernels import exponential
 from simplexplore.kernels.exponential import farthest
 from simplexplore.kernels.information import refresh
 from simplexplore.kernels.records import VERTEX
@@ -107,6 +108,26 @@ def check_states(count, seed):
 def test_evidence_of_random_states_is_exact():
     for name, errors in check_states(60, seed=1).items():
         assert max(map(abs, errors)) <= 1e-9, name
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "gaussian"])
+def test_statistics_of_pairs_need_no_root(name, monkeypatch):
+    multiplier = exponential.multiplier
+
+    def noted(setting, table, run, edge, *rest):
+        assert not exponential.is_pair(table, edge)
+        return multiplier(setting, table, run, edge, *rest)
+
+    monkeypatch.setattr(exponential, "MANY_EDGES", 0)
+    monkeypatch.setattr(exponential, "multiplier", noted)
+    rng = np.random.default_rng(7)
+    positive = 0
+    for size in (2, 3, 5, 8):
+        for _ in range(3):
+            engine = random_state(rng, FAMILIES[name], size)
+            positive += sum(value > 0 for value, _, offset in edges_of(engine) if not offset)
+            assert abs(signed_error(engine)) <= 1e-9
+    assert positive > 5
 
 
 # Patterns on which Newton's method alone ran in a circle.

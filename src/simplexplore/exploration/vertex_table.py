@@ -287,7 +287,7 @@ def _check_room(size: int, vertices: int, edges: int, entries: int) -> None:
 
 
 class _Buffers:
-    """Arrays of a table that grow by doubling, so that adding a vertex costs that vertex."""
+    """Arrays of a table that grow fourfold, so that adding a vertex costs that vertex."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -311,7 +311,7 @@ class _Buffers:
             if len(array) >= needed:
                 return array
             self._table = None
-            larger = np.zeros((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
+            larger = np.zeros((max(needed, 4 * len(array)), *array.shape[1:]), array.dtype)
             larger[: len(array)] = array
             if fill:  # zeros cost nothing until they are used
                 larger[len(array) :] = fill
