@@ -133,3 +133,26 @@ def test_studies_side_by_side(page, served, store):
     expect(page.get_by_role("img", name=re.compile("spent [0-9.]{1,4}%"))).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("100%"))).to_have_count(0)
     check_access(page)
+
+
+def test_a_comparison_does_not_wait_for_the_slowest_study(page, served, store):
+    for name in ("quick", "slow"):
+        drive(Study.create(store, name, star(delta=1e-9)), 3)
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/studies/slow/status", hold)
+    page.goto(f"{served}/compare?study=slow&study=quick")
+    rows = page.get_by_role("row")
+    expect(rows.nth(1)).to_contain_text("quick")
+    expect(page.get_by_text("Reading 1 more…")).to_be_visible()
+    held[0].continue_()
+    expect(rows.nth(1)).to_contain_text("slow")  # in the order that was asked for
+    expect(rows.nth(2)).to_contain_text("quick")
+    expect(page.get_by_text("Reading")).to_have_count(0)
+    # One that cannot be read is named, and the other is shown.
+    page.goto(f"{served}/compare?study=none&study=quick")
+    expect(page.get_by_role("alert")).to_contain_text("none")
+    expect(rows.nth(1)).to_contain_text("quick")

@@ -240,6 +240,19 @@ def test_ones_own_code_on_disk_may_need_numba(tmp_path):
 # ---------------------------------------------------------------- compiling behind
 
 
+@pytest.mark.parametrize(
+    ("events", "used", "made"),
+    [(1_000, False, False), (50_000, True, False), (200_000, True, True)],
+)
+def test_machine_code_for_events_to_come(monkeypatch, events, used, made):
+    monkeypatch.setattr(compiling.Stopwatch, "ENOUGH", 4.0)
+    stopwatch = compiling.Stopwatch()
+    stopwatch.foresee(events)
+    assert (stopwatch.is_long, stopwatch.is_up) == (used, made)
+    stopwatch.foresee(1)  # a long import does not make the next reward a long one
+    assert not stopwatch.is_long
+
+
 def test_a_long_study_is_compiled_in_the_background(monkeypatch, tmp_path):
     monkeypatch.setattr(compiling.Stopwatch, "LONG", 0.0)
     monkeypatch.setattr(compiling.Stopwatch, "ENOUGH", 0.0)

@@ -205,6 +205,13 @@ def test_bad_means_are_refused(means: Any, says: str) -> None:
             {"arms": ["a\ud800"]},
             "the name of arm 1, 'a\\ud800', contains a line break or control character; remove it.",
         ),
+        (
+            {"arms": ["a\u202eb"]},
+            (
+                "the name of arm 1, 'a\\u202eb', contains a character that changes the direction "
+                "of writing; remove it. Words that are written from right to left need none."
+            ),
+        ),
         ({"groups": ["a"]}, "groups must map names to lists of arms; got ['a']."),
         ({"groups": {"a": ["b"]}}, "group 'a' has the name of an arm; rename it."),
         ({"groups": {3: ["b"]}}, "the name of group 1 must be text; got 3."),

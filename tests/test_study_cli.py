@@ -178,6 +178,7 @@ def test_import_names_the_bad_row():
         "arm,arm,reward\n": "a column is named twice",
         "arm,reward\npizza,1\nsalmon\n": "line 3: 1 values for 2 columns. Nothing was recorded",
         "arm,reward\npizza,1\n\nsalmon,much\n": "line 4: the reward 'much' is not a number",
+        "arm,reward\npizza,1\nsalmon,\n": "line 3: the reward is missing. Nothing was recorded.",
         "arm,reward\npizza,1\nlasagne,2\n": "line 3: there is no arm 'lasagne'",
         "arm,reward\npizza,1\nsalmon,inf\n": "line 3: gaussian rewards are finite numbers",
         "arm,reward,key\npizza,1,k\npizza,2,k\n": "line 3: the key 'k' was used for another",

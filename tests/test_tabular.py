@@ -107,6 +107,8 @@ def test_plain_text_is_aligned():
 
 
 def test_signs_of_tex():
+    # Of the fonts that LaTeX takes by itself, none has a command for this sign.
+    assert to_tex('a "b"') == r"a \char34{}b\char34{}"
     assert to_tex(r"\ $ ^ ~ {x}") == (
         r"\textbackslash{} \$ \textasciicircum{} \textasciitilde{} \{x\}"
     )

@@ -33,7 +33,7 @@ _TEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': r"\char34{}",  # \textquotedbl is an error in LaTeX's own encoding of fonts, OT1
     "±": r"$\pm$",
     "×": r"$\times$",
     "→": r"$\rightarrow$",

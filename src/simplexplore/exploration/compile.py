@@ -302,11 +302,12 @@ class Stopwatch:
     # time of whoever knew beforehand.
     LONG = 0.2
     ENOUGH = 4.0
-    # Events that take about as long uncompiled.
-    MANY = 20_000
+    # What an event takes uncompiled when many come together (kernels/lists.py).
+    EVENT = 4e-5
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self._foreseen = 0.0
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -322,19 +323,21 @@ class Stopwatch:
         self.seconds = math.inf
 
     def foresee(self, events: int) -> None:
-        """Do not wait either if so many events are to come that machine code will pay."""
-        if events >= self.MANY:
-            self.skip()
+        """Do not wait either if so many events are to come that machine code will pay.
+
+        Fewer than take as long as compiling would only compete with it for the processor.
+        """
+        self._foreseen = self.EVENT * events
 
     @property
     def is_long(self) -> bool:
         """Whether it is time to use machine code if there is some."""
-        return self.seconds > self.LONG
+        return max(self.seconds, self._foreseen) > self.LONG
 
     @property
     def is_up(self) -> bool:
         """Whether it is time to compile."""
-        return self.seconds > self.ENOUGH
+        return max(self.seconds, self._foreseen) > self.ENOUGH
 
 
 def main() -> None:

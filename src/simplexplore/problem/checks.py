@@ -30,6 +30,9 @@ MOST_ARMS = 100_000
 # Characters of a name.
 _LONGEST_NAME = 1_000
 
+# Characters that turn the direction of writing around, by force; letters that have one need none.
+_TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+
 
 def check_arms(arms: object) -> tuple[str, ...]:
     """Names of arms, or their number."""
@@ -238,6 +241,12 @@ def check_name(name: object, what: str) -> str:
     if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name):
         raise ProblemError(
             f"the name of {what}, {name!r}, contains a line break or control character; remove it."
+        )
+    # In the tables of a terminal these would turn around what stands beside the name.
+    if any(unicodedata.bidirectional(c) in _TURNS for c in name):
+        raise ProblemError(
+            f"the name of {what}, {name!r}, contains a character that changes the direction of "
+            "writing; remove it. Words that are written from right to left need none."
         )
     return str(name)
 

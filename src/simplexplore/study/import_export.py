@@ -125,7 +125,7 @@ def _row(
             raise _wrong(
                 replace(place, field=name),
                 f"the {name} {text!r} is not a number. Nothing was recorded."
-                if text or name == "reward"
+                if text
                 else f"the {name} is missing. Nothing was recorded.",
             ) from None
 

@@ -27,7 +27,7 @@ function figures(found) {
 }
 
 function progress(found, width) {
-  const lines = found.filter(({ points }) => points.length).map(({ status, points }, i) => ({ name: status.name, style: `line-${i}`,
+  const lines = found.filter(({ points }) => points.length).map(({ status, points, i }) => ({ name: status.name, style: `line-${i}`,
     points: points.filter((one) => !status.decision || one.rewards <= status.decision.samples)
       .map((one) => [one.rewards, status.decision && !status.stop_when && one.rewards === status.decision.samples ? 1
         : Math.min(1, Math.max(0, one.statistic / one.threshold))]) })).filter(({ points }) => points.length);
@@ -48,14 +48,28 @@ export async function showComparison(names) {
       names = studies.map((one) => one.name);
     }
     if (!names.length) return place.replaceChildren(el("p", {}, "There are no studies yet."));
-    const found = await Promise.all(names.slice(0, MOST).map(async (name) => {
+    const more = Math.max(0, names.length - MOST);
+    names = names.slice(0, MOST);
+    const found = [];
+    let left = names.length;
+    // The first status of a study may take a second: whatever is there is shown.
+    const show = () => {
+      found.sort((one, other) => one.i - other.i);
+      place.replaceChildren(dim(`${more ? `The first ${MOST} of ${names.length + more}. ` : ""}Choose others in the list of studies.`),
+        ...(found.length ? [
+          section("Share of the evidence needed", "progress", progress(found, Math.max(280, Math.min(1000, main.clientWidth)))),
+          section("Figures", "figures", figures(found))] : []),
+        left ? dim(`Reading ${left} more…`) : "");
+    };
+    await Promise.all(names.map(async (name, i) => {
       const path = `/studies/${encodeURIComponent(name)}`;
-      const [status, { points }] = await Promise.all([call(`${path}/status`), call(`${path}/history`)]);
-      return { status, points };
+      try {
+        const [status, { points }] = await Promise.all([call(`${path}/status`), call(`${path}/history`)]);
+        found.push({ status, points, i });
+      } catch (error) { showPassingError(error); }
+      left -= 1;
+      show();
     }));
-    place.replaceChildren(dim(`${names.length > MOST ? `The first ${MOST} of ${names.length}. ` : ""}Choose others in the list of studies.`),
-      section("Share of the evidence needed", "progress", progress(found, Math.max(280, Math.min(1000, main.clientWidth)))),
-      section("Figures", "figures", figures(found)));
   } catch (error) {
     place.replaceChildren();
     showPassingError(error);
