@@ -192,6 +192,34 @@ def test_means_that_differ_in_the_last_digit_do_not_tie():
     assert polytope.tied_vertices(vertex, means) == []
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("row", [(), ("a1 + a2 + a3 <= 0.3",)])
+def test_the_best_of_many_that_differ_in_the_last_digit(row, seed):
+    """Floats end anywhere among them, and fractions go on from there."""
+    rng = np.random.default_rng(seed)
+    steps = rng.permutation(12)
+    means = 0.5 + steps * 2.0**-53
+    polytope = Polytope(Problem(12, ["each <= 0.125", *row]))
+    found = polytope.optimal_vertex(means)
+    left, first = Fraction(1), Fraction("0.3") if row else Fraction(1)
+    shares = {}
+    for a in np.argsort(-steps):  # the best first, as much of each as there may be
+        share = min(Fraction(1, 8), left, first if a < 3 else left)
+        left -= share
+        first -= share if a < 3 else 0
+        if share:
+            shares[int(a)] = share
+    assert left == 0
+    assert found.shares == shares
+    exact = polytope.form.exact_tableau(found)
+    places = polytope.form.columns[exact.basis]
+    assert (exact.values >= 0).all()
+    assert (exact.values <= exact.width[exact.basis]).all()
+    for place, value in zip(places, exact.values, strict=True):
+        if place < 12:
+            assert found.shares.get(int(place), 0) == value
+
+
 def test_ties_that_floats_would_break():
     # 0.1 + 0.2 > 0.3 in floats.
     polytope = Polytope(Problem(3, ["a1 - a2 == 0"]))

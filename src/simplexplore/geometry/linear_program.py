@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from fractions import Fraction
 
 import numpy as np
@@ -29,19 +28,19 @@ def best_vertex(
     The walk begins at `start`, which saves most of it when the cost has moved little.
     The vertex is exact in any case; `proven` adds that no other is better, exactly.
     """
-    start = start or form.start
-    assert start is not None
+    vertex = start or form.start
+    assert vertex is not None
     columns = form.columns
     everything = np.ones(len(columns), dtype=bool)
     try:
-        tableau = form.tableau(start)
+        tableau = form.tableau(vertex)
         tableau.maximise(cost[columns] / (np.abs(cost).max() or 1.0), everything)
         vertex = form.vertex_of(tableau, columns)
         if not proven or _is_optimal(form, vertex, cost):
             return vertex
     except (FloatsMisledError, NotConvergedError):
-        pass  # the referee below decides
-    exact = deepcopy(form.referee)
+        pass  # fractions decide
+    exact = form.exact_tableau(vertex)
     exact.maximise(np.array([rational(float(x)) for x in cost[columns]]), everything)
     return form.vertex_of(exact, columns)
 

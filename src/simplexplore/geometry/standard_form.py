@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -114,7 +115,7 @@ class StandardForm(ExactRows):
         return np.where(found, place, -1)
 
     @cached_property
-    def referee(self) -> Tableau:
+    def _referee(self) -> Tableau:
         """A feasible tableau in fractions, where there is one."""
         found = self._phase_one_in_fractions()
         assert found is not None
@@ -160,7 +161,7 @@ class StandardForm(ExactRows):
         self.live &= ~banned
         self._fix_arms()
         tableau.expel(~np.isin(columns, self.columns))
-        self.__dict__.pop("referee", None)
+        self.__dict__.pop("_referee", None)
         self._keep_independent_rows([int(self.columns[c]) for c in tableau.basis])
         self.start = self.vertex_of(tableau, self.columns)
 
@@ -328,17 +329,22 @@ class StandardForm(ExactRows):
         """The float tableau of a vertex's basis over the columns."""
         columns = self.columns
         inverse = np.linalg.inv(self.matrix(self.rows, vertex.basis))
-        place = {int(c): n for n, c in enumerate(columns)}
-        turned = np.isin(columns, list(vertex.capped))
+        basis, turned = self._places(vertex)
         body = inverse @ self.matrix(self.rows, columns)
         body[:, turned] = -body[:, turned]
-        return Tableau(
-            body,
-            inverse @ self._left(self.rows, vertex.capped),
-            [place[c] for c in vertex.basis],
-            self._width(columns),
-            turned,
-        )
+        left = self._left(self.rows, vertex.capped)
+        return Tableau(body, inverse @ left, basis, self._width(columns), turned)
+
+    def exact_tableau(self, vertex: Vertex) -> Tableau:
+        """The same in fractions."""
+        exact = deepcopy(self._referee)
+        exact.stand_at(*self._places(vertex))
+        return exact
+
+    def _places(self, vertex: Vertex) -> tuple[list[int], Mask]:
+        """Where a vertex's basis is among the columns, and which of them are at their caps."""
+        place = {int(c): n for n, c in enumerate(self.columns)}
+        return [place[c] for c in vertex.basis], np.isin(self.columns, list(vertex.capped))
 
     def cost_of(self, wanted: Mask) -> Array:
         """The cost whose value is the sum of the wanted variables, up to a constant."""

@@ -98,6 +98,15 @@ class Tableau:
             self.body[:, column] = -self.body[:, column]
         self.turned[column] = not self.turned[column]
 
+    def stand_at(self, basis: list[int], turned: npt.NDArray[np.bool_]) -> None:
+        """Go to another basis straight: what lies between need not be feasible."""
+        for column in np.flatnonzero(self.turned != turned).tolist():
+            self.turn(column)
+        for column in sorted(set(basis).difference(self.basis)):
+            rows = np.flatnonzero(self.body[:, column]).tolist()
+            # One of them is not wanted, or the wanted columns would not be independent.
+            self.pivot(next(row for row in rows if self.basis[row] not in basis), column)
+
     def leaving_row(self, column: int, *, careful: bool) -> tuple[int | None, Any]:
         """Row that reaches an end first when `column` grows, and how far away that end is.
 
