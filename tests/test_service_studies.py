@@ -209,4 +209,5 @@ def test_files_of_rewards(client, study):
         found = client.post(f"{study}/imports", json=body, headers={"Idempotency-Key": "k"}).json()
         assert (len(found["rows"]), found["faults"]) == (2, [])
         assert client.get(study).json()["head"] == head
+    assert {row["outcome"] for row in found["rows"]} == {"repeated"}
     refused(client.post(f"{study}/imports", json={"csv": "x,y\n1,2"}), 422, "setting", "first line")

@@ -9,10 +9,12 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from simplexplore.bound.bound import lower_bound
+from simplexplore.errors import SimplexploreError
 from simplexplore.problem.problem import Problem
 from simplexplore.report.bound_json import bound_to_dict
 from simplexplore.report.bound_text import expectation, headline, notes, title
-from simplexplore.study.records import About, CheckedFile
+from simplexplore.study.import_export import measured_columns, read_rewards
+from simplexplore.study.records import About, CheckedFile, checked_file
 from simplexplore.study.status_records import Status
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
@@ -129,10 +131,16 @@ def problem(study: Study) -> str:
 
 def imported(study: Study, text: str, check: bool, key: str | None) -> CheckedFile:
     """Tell the rewards of a CSV file, or say what that would do."""
-    found = study.check_csv(io.StringIO(text))
-    if not check and not found["faults"]:
-        study.import_csv(io.StringIO(text), key=key)
-    return found
+    if check:
+        return study.check_csv(io.StringIO(text))
+    try:
+        told = study.import_csv(io.StringIO(text), key=key)
+    except SimplexploreError as error:
+        if error.place is None:
+            raise
+        return study.check_csv(io.StringIO(text))  # which names all rows that are wrong
+    rewards, places = read_rewards(io.StringIO(text), measured=measured_columns(study.problem))
+    return checked_file(rewards, places, [one.outcome for one in told], [])
 
 
 def on_study(where: Where, name: str, work: Callable[[Study], Result]) -> Result:

@@ -11,13 +11,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simplexplore.errors import Place, SettingError, SimplexploreError
 from simplexplore.files import written_aside
 
 from .pulls import Reward, place_in_words
 from .records import About, Answer, EventRecord
+
+if TYPE_CHECKING:
+    from simplexplore.problem.problem import Problem
 
 # A file's path, or a text that is open.
 CsvSource = str | os.PathLike[str] | io.TextIOBase
@@ -30,6 +33,11 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠]")
 
 # Rows of a Parquet file that are in memory at a time.
 _CHUNK = 50_000
+
+
+def measured_columns(problem: Problem) -> tuple[str, ...]:
+    """Names of what every pull reports beside its reward."""
+    return tuple(row.name for row in problem.measured)
 
 
 def read_rewards(

@@ -33,7 +33,7 @@ from simplexplore.tabular import Rows, Tabular
 from .asking import MAX_BATCH, ask, paused
 from .correcting import void
 from .events import Event
-from .import_export import CsvSource, read_rewards, write_study
+from .import_export import CsvSource, measured_columns, read_rewards, write_study
 from .pulls import Answers, Pull, Pulls, Reward, RewardLike, Told, as_reward, check_key, named
 from .records import (
     About,
@@ -387,7 +387,7 @@ class Study(Tabular):
         """
         check_key(key)
         with without_collector():
-            rewards, places = read_rewards(path, measured=self._measured)
+            rewards, places = read_rewards(path, measured=measured_columns(self.problem))
             return tell(self._replica, named(rewards, key), places, progress)
 
     def check_csv(self, path: CsvSource) -> CheckedFile:
@@ -406,14 +406,9 @@ class Study(Tabular):
         """
         faults: builtins.list[SimplexploreError] = []
         with without_collector():
-            rewards, places = read_rewards(path, faults, self._measured)
+            rewards, places = read_rewards(path, faults, measured_columns(self.problem))
             outcomes, wrong = check(self._replica, rewards, places)
         return checked_file(rewards, places, outcomes, [*faults, *wrong])
-
-    @property
-    def _measured(self) -> tuple[str, ...]:
-        """Names of what every pull reports beside its reward."""
-        return tuple(row.name for row in self.problem.measured)
 
     # ------------------------------------------------------------------ other events
 
@@ -643,7 +638,8 @@ class Study(Tabular):
         with self._replica.latest() as state:
             head, voided, answer = state.seq, state.corrections.voided, state.answer
         events = takewhile(lambda event: event["seq"] <= head, self.each_event())
-        return write_study(path, {**self.about, "answer": answer}, events, voided, self._measured)
+        measured = measured_columns(self.problem)
+        return write_study(path, {**self.about, "answer": answer}, events, voided, measured)
 
     @property
     def about(self) -> About:
