@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.errors import SettingError
+from simplexplore.errors import SettingError, TooLargeError
 from simplexplore.exploration.engine import Engine
 from simplexplore.exploration.gpu import GpuEngine, for_gpu
 from simplexplore.exploration.plan import prepare_simulation
@@ -107,6 +107,19 @@ def test_what_a_gpu_thread_does_gives_the_same_runs(sampler, ahead, monkeypatch)
     # Unless they were looked up, some run met a vertex that was not known.
     assert (len(calls) > 1) == (ahead == 0)
     assert (expected[0] < 0).any()  # one was capped
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("CUDA_ERROR_OUT_OF_MEMORY: ...", TooLargeError), ("CUDA_ERROR_UNKNOWN", RuntimeError)],
+)
+def test_a_gpu_without_free_memory_is_said_in_words(said, kind):
+    def launch(*_):
+        raise RuntimeError(said)
+
+    plan = prepare_simulation(sx.Problem(2), [1.0, 0.2], "uniform", "gk16")
+    with pytest.raises(kind, match="not enough free memory" if kind is TooLargeError else said):
+        GpuEngine(Engine(plan), launch).simulate(np.ones(2), np.ones(2), streams(3, range(2)), 9)
 
 
 def test_streams_are_those_of_numpy():

@@ -63,14 +63,25 @@ class GpuEngine:
         """Complete runs; see `Engine.simulate`."""
         engine = self._engine
         whole = engine.job(means, noise, seeds, max_steps)
-        self._launch(*engine.records, whole)
+        self._make(whole)
         while len(left := np.flatnonzero(whole.pulls == 0)):
             engine.follow(np.unique(whole.vertices[left]))
             job = engine.job(means, noise, seeds[left], max_steps)
-            self._launch(*engine.records, job)
+            self._make(job)
             for name in ("pulls", "vertices", "counts"):
                 getattr(whole, name)[left] = getattr(job, name)
         return engine.finished(whole)
+
+    def _make(self, job: Job) -> None:
+        try:
+            self._launch(*self._engine.records, job)
+        except Exception as error:  # of the driver, which has one class for all it says
+            if "OUT_OF_MEMORY" not in str(error):
+                raise
+            raise TooLargeError(
+                "the GPU has not enough free memory for runs of this problem: other programs may "
+                "be using it. Wait for them, or leave device='gpu' out."
+            ) from error
 
     def compile(self) -> None:
         """Compile what runs need, for the table of now, if it is not there."""
@@ -135,7 +146,7 @@ class OnDevice:
 
 
 # Sizes of arrays by edge or vertex of the whole table, by edge of one vertex, and by entry.
-_BY_EDGE, _BY_OWN_EDGE, _BY_ENTRY = (64, 256, 4096), (64, 256, 1024, 4096), (256, 4096)
+_BY_EDGE, _BY_OWN_EDGE, _BY_ENTRY = (64, 256, 4096), (64, 256, 1024, 4096), (256, 1024, 4096)
 
 _ROOMS = {
     **dict.fromkeys(("first_edge", "first_entry", "first_column", "offset", "following"), _BY_EDGE),
