@@ -291,6 +291,15 @@ def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: V
 
 
 @inlined
+def has_many_edges(table: Table, run: Run) -> bool:
+    """Whether the vertex does; a GPU's compiler, which knows the size of arrays, asks no more."""
+    if run.value.size <= MANY_EDGES:
+        return False
+    vertex = run.integers[VERTEX]
+    return table.first_edge[vertex + 1] - table.first_edge[vertex] > MANY_EDGES
+
+
+@inlined
 def is_pair(table: Table, edge: int) -> bool:
     """Whether an edge gives to one arm what it takes from another, and nothing else."""
     k = table.first_entry[edge]
@@ -334,9 +343,7 @@ def evaluate(setting: Setting, table: Table, run: Run, e: int) -> None:
     run.gap[e] = gap
     if gap <= 0.0:
         run.value[e] = 0.0
-    elif table.first_edge[vertex + 1] - table.first_edge[vertex] > MANY_EDGES and is_pair(
-        table, edge
-    ):
+    elif has_many_edges(table, run) and is_pair(table, edge):
         one, other = table.arm[first], table.arm[first + 1]
         run.value[e] = statistic_of_pair(setting, run, one, other)
     else:
