@@ -23,11 +23,10 @@ from .records import (
     PULLS,
     STATUS,
     STOPPED,
-    UNKNOWN_REGRET,
-    UNKNOWN_VERTEX,
     VERTEX,
     WARM,
     Job,
+    Matrix,
     Memory,
     Run,
     Setting,
@@ -38,6 +37,12 @@ from .tracking import track
 
 # Running sums are recomputed this often against drift; a power of two.
 REFRESH = 1024
+
+
+@kernel
+def clear(matrix: Matrix) -> None:
+    """Fill it with zeros. In one place: compiled code for this is long."""
+    matrix[:, :] = 0.0
 
 
 @kernel
@@ -60,13 +65,13 @@ def begin(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
             run.root[e] = 0.0
     for i in range(run.integers.size):
         run.integers[i] = 0
-    memory.arms[:, :] = 0.0
-    memory.edges[:, :] = 0.0
-    memory.rows[:, :] = 0.0
+    clear(memory.arms)
+    clear(memory.edges)
+    clear(memory.rows)
     for row in range(memory.looks.shape[0]):
         for e in range(edges):
             memory.looks[row, e] = 0.0
-    run.bets[:, :] = 0.0
+    clear(run.bets)
     for a in range(run.squares.size):
         run.squares[a] = 0.0
 
@@ -268,10 +273,10 @@ def simulate_runs(setting: Setting, table: Table, run: Run, memory: Memory, job:
             waiting = False
             # The one call in this function: each would be compiled in full.
             status = advance(setting, table, run, memory)
-            if status in (UNKNOWN_VERTEX, UNKNOWN_REGRET):
-                return status
             if status == STOPPED:
                 break
+            if status != GO_ON:
+                return status
         keep_result(setting, run, job, progress[0])
         progress[0] += 1
         progress[1] = 0
