@@ -1,7 +1,9 @@
 """Kernels as machine code: the same bits, filed safely, compiled once."""
 
 import importlib
+import inspect
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -130,8 +132,50 @@ def indices_of_all_sorts(setting, table, run, memory, row):  # noqa: ARG001
     return taken * memory.arms[row, -1] + memory.arms.shape[1] + taken**row + row // taken
 
 
-def test_arrays_are_indexed_as_in_python():
-    rng = np.random.default_rng(2)
+@kernel
+def control_of_all_sorts(setting, table, run, memory, row):  # noqa: ARG001
+    total = 0.0
+    for i in range(row - 3, 7):
+        for k in range(i, -3, -2):
+            if k == 4:
+                continue
+            if i * k > 20:
+                break
+            total = max(0.5 * total, total + i * k)
+        else:
+            total -= 1.0
+    for i in range(2, 9, row + 1):
+        total += i
+    for _ in range(5, row):
+        total = math.nan
+    chosen = memory.arms[row]
+    if total > 0.0:
+        chosen = run.n
+    for a in range(3):
+        if a > 0:
+            before = chosen[a - 1]
+        if a > 1:
+            chosen[a] += before
+    least, row = min(int(-total), row), max(row, 2)
+    never = math.nan
+    memory.arms[row, 0], memory.arms[row, 1] = max(never, 1.0), max(1.0, never)
+    memory.arms[row, 2], memory.arms[row, 3] = min(never, 1.0), min(-0.0, 0.0)
+    return total + least
+
+
+OURS = "simplexplore.kernels.of_this_test"  # where no index counts from the end
+
+
+@pytest.mark.parametrize(
+    ("function", "module"),
+    [
+        (indices_of_all_sorts, __name__),
+        (control_of_all_sorts, __name__),
+        (control_of_all_sorts, OURS),
+    ],
+)
+def test_statements_are_compiled_as_in_python(function, module, monkeypatch):
+    monkeypatch.setattr(function, "__module__", module)
     found = []
     for is_compiled in (False, True):
         engine = Engine(prepare(problem(), "top-two", "gk16"))
@@ -140,14 +184,14 @@ def test_arrays_are_indexed_as_in_python():
         run.n[:] = np.arange(5) / 7
         run.choices[:] = [2**63 + 5, 3, 2**64 - 1, 9]
         given = [setting, table, run, memory]
-        function = indices_of_all_sorts
         if is_compiled:
-            unit = native.Unit(function, "Level", "closed", str(rng.random()))
+            code = cache.code_of(inspect.getsource(function))
+            unit = native.Unit(function, "Level", "closed", code)
             given = [blocks.Block(one, lambda *_: 0) for one in given]
             value = unit.entry(*(block.address for block in given), 1)
         else:
             value = function(*given, 1)
-        found.append((value, memory.arms.tolist(), run.choices.tolist()))
+        found.append((value, *(x.tobytes() for x in (memory.arms, run.choices, run.n))))
     assert found[0] == found[1]
 
 

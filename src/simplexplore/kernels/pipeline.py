@@ -35,7 +35,7 @@ from numba.extending import typeof_impl
 from .collector import without_collector
 from .kernel import options
 from .known_fields import put_in
-from .lowering import KernelLowering, is_ours
+from .lowering import KernelLowering, is_ours, short_call
 from .record_types import WORD, Record, signature_of
 
 # Kernels own no memory, so reference counting (which costs more than the arithmetic) is off.
@@ -127,8 +127,8 @@ def _describe_blocks(module: Any) -> None:
     for function in module.functions:
         for argument in function.args:
             pointee = getattr(argument.type, "pointee", None)
-            if isinstance(pointee, ir.LiteralStructType) and set(pointee.elements) == {WORD}:
-                argument.attributes.dereferenceable = 8 * len(pointee.elements)
+            if isinstance(pointee, ir.ArrayType) and pointee.element == WORD:
+                argument.attributes.dereferenceable = 8 * pointee.count
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -239,7 +239,8 @@ class _Remembered:
 
     def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
         asked = (function, tuple(args), tuple(sorted(kws.items())))
-        return self._asked(asked, "resolve_function_type", function, args, kws)
+        found = short_call(function, tuple(args))
+        return found or self._asked(asked, "resolve_function_type", function, args, kws)
 
     def resolve_setitem(self, *types_of: Any) -> Any:
         return self._asked(types_of, "resolve_setitem", *types_of)

@@ -77,8 +77,8 @@ class _RecordModel(models.PrimitiveModel):
         super().__init__(manager, kind, _block(kind).as_pointer())
 
 
-def _block(kind: Record) -> ir.LiteralStructType:
-    return ir.LiteralStructType([WORD] * kind.length)
+def _block(kind: Record) -> ir.ArrayType:
+    return ir.ArrayType(WORD, kind.length)
 
 
 @infer_getattr
@@ -91,23 +91,30 @@ class _RecordFields(AttributeTemplate):
 
 @lower_getattr_generic(Record)
 def _field(context: Any, builder: Any, record: Record, block: Any, name: str) -> Any:
-    """Read a field. Blocks do not change while compiled code runs, which the optimiser is told."""
+    """Read a field."""
     kind, first = record.place(name)
-    constant = builder.module.add_metadata([])
-
-    def word(number: int, form: Any) -> Any:
-        place = builder.gep(block, [_INDEX(0), _INDEX(first + number)])
-        value = builder.load(builder.bitcast(place, form.as_pointer()))
-        value.set_metadata("invariant.load", constant)
-        return value
-
+    if isinstance(kind, types.Array):
+        return array_of(context, builder, kind, *array_in(context, builder, record, block, name))
     if kind == types.boolean:
-        return builder.icmp_unsigned("!=", word(0, WORD), WORD(0))
-    if not isinstance(kind, types.Array):
-        return word(0, context.get_value_type(kind))
+        return builder.icmp_unsigned("!=", _word(builder, block, first, WORD), WORD(0))
+    return _word(builder, block, first, context.get_value_type(kind))
+
+
+def _word(builder: Any, block: Any, number: int, form: Any) -> Any:
+    """Read a word. Blocks do not change while compiled code runs, which the optimiser is told."""
+    value = builder.load(builder.gep(block, [_INDEX(0), _INDEX(number)]), typ=form)
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
+
+
+def array_in(
+    context: Any, builder: Any, record: Record, block: Any, name: str
+) -> tuple[Any, list[Any]]:
+    """Address and shape of an array that is a field."""
+    kind, first = record.place(name)
     item = context.get_data_type(kind.dtype)
-    shape = [word(1 + d, WORD) for d in range(kind.ndim)]
-    return array_of(context, builder, kind, word(0, item.as_pointer()), shape)
+    shape = [_word(builder, block, first + 1 + d, WORD) for d in range(kind.ndim)]
+    return _word(builder, block, first, item.as_pointer()), shape
 
 
 def array_of(context: Any, builder: Any, kind: types.Array, data: Any, shape: list[Any]) -> Any:
