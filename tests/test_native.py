@@ -201,6 +201,21 @@ def test_numba_is_what_the_pipeline_expects():
     assert native._compiler() is pipeline.compiled
 
 
+def test_numba_finds_scipy_when_it_needs_it():
+    # Compiling kernels does not import it, which would take long.
+    found = run_python("""
+        import sys
+        import numba
+        import numpy as np
+        from simplexplore.kernels import pipeline
+        pipeline._declare()
+        before = "scipy.linalg" in sys.modules
+        product = numba.njit(lambda x: np.dot(x, x))(np.full((2, 2), 3.0))
+        print(before, product.tolist())
+    """)
+    assert found == "False [[18.0, 18.0], [18.0, 18.0]]"
+
+
 def test_plain_numba_is_used_only_where_it_is_asked_for():
     # Doctests import every file; what is compiled after that is compiled as ever.
     importlib.import_module("simplexplore.kernels.plain")

@@ -30,7 +30,9 @@ from numba.core.interpreter import Interpreter
 from numba.core.ir_utils import build_definitions, get_definition, guard
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.ssa import reconstruct_ssa
+from numba.core.transforms import canonicalize_cfg
 from numba.extending import typeof_impl
+from numba.np import linalg
 
 from .collector import without_collector
 from .kernel import options
@@ -166,9 +168,23 @@ class _TranslateByteCode(untyped_passes.TranslateByteCode):
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Processing(untyped_passes.IRProcessing):
+    """Numba's, without looking how long variables live: nothing is to be freed."""
+
+    _name = "kernel_processing"
+
+    def run_pass(self, state: Any) -> bool:
+        if state.func_ir.is_generator:
+            return bool(super().run_pass(state))
+        state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
+        state.func_ir.generator_info = None
+        return True
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _ReconstructSSA(untyped_passes.ReconstructSSA):
-    """Numba's, without looking where variables end: nothing is to be freed there."""
+    """The same."""
 
     _name = "kernel_ssa"
 
@@ -191,6 +207,7 @@ class _StripPhis(typed_passes.PreLowerStripPhis):
 
 
 _OURS = {
+    untyped_passes.IRProcessing: _Processing,
     typed_passes.NativeLowering: KernelLowering,
     typed_passes.PreLowerStripPhis: _StripPhis,
     untyped_passes.ReconstructSSA: _ReconstructSSA,
@@ -237,6 +254,10 @@ class _Remembered:
             self.known[asked] = found
         return self.known[asked]
 
+    @staticmethod
+    def refresh() -> None:
+        """Look for what was declared lately: done once, by `_declare`."""
+
     def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
         asked = (function, tuple(args), tuple(sorted(kws.items())))
         found = short_call(function, tuple(args))
@@ -257,6 +278,7 @@ class _PartCompiler(CompilerBase):
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
         library = self.library(targetctx.codegen(), "kernel")
         library.enable_object_caching()
+        targetctx = targetctx.subtarget(refresh=_Remembered.refresh)
         super().__init__(_Remembered(typingctx), targetctx, library, *rest)
 
     def define_pipelines(self) -> list[Any]:
@@ -290,10 +312,25 @@ def _type_of_function(function: Callable[..., Any], _: Any) -> types.Type | None
     return None if options(function) is None else types.Dispatcher(_part(function))
 
 
+def _declare() -> None:
+    """Let numba know of all that compiled code may call.
+
+    It would import all of scipy.linalg, only to see that it is there: as long as the rest.
+    """
+    there = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        for context in (cpu_target.typing_context, cpu_target.target_context):
+            context.refresh()
+    finally:
+        linalg.ensure_blas = there
+
+
 def compiled(function: Callable[..., Any], form: str, kind: str) -> tuple[str, bytes]:
     """Symbol and machine code of a unit."""
     types_of = signature_of(form, kind)
     made = CFunc(function, types_of, {}, _WHOLE, _WholeCompiler)
     with without_collector():
+        _declare()
         made.compile()
     return made.native_name, made._library._get_compiled_object()
