@@ -44,6 +44,10 @@ MOST_BYTES = 2**31
 WIDE = 20_000
 MOST_WIDE_BYTES = 2**27
 
+# A vertex with more edges makes room for so many at once: others like it will follow.
+LARGE = 5_000
+AT_ONCE = 4_000_000
+
 
 class VertexTable:
     """A growing set of vertices of one polytope.
@@ -63,7 +67,7 @@ class VertexTable:
         self.vertices: list[Vertex] = []
         self._number: dict[frozenset[int], int] = {}
         self._edges: list[Edges] = []
-        self._buffers = _Buffers(polytope.size)
+        self._buffers = _Buffers(polytope.size, at_once=AT_ONCE)
 
     def add(self, vertex: Vertex, edges: Edges | None = None) -> int:
         """The number of a vertex, new or known; its edges need not be known."""
@@ -287,10 +291,13 @@ def _check_room(size: int, vertices: int, edges: int, entries: int) -> None:
 
 
 class _Buffers:
-    """Arrays of a table that grow fourfold, so that adding a vertex costs that vertex."""
+    """Arrays of a table that grow fourfold, so that adding a vertex costs that vertex.
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    A vertex of very many edges makes room for `at_once` edges.
+    """
+
+    def __init__(self, size: int, at_once: int = 0) -> None:
+        self.size, self._at_once = size, at_once
         self.vertices = self.edges = self.entries = 0
         self.first_edge = np.zeros(1, dtype=np.int64)
         self.first_entry = np.zeros(1, dtype=np.int64)
@@ -304,27 +311,27 @@ class _Buffers:
         self._table: Table | None = None
 
     def _reserve(self, vertices: int, edges: int, entries: int) -> None:
-        """Make room; old contents stay, and fresh edges lead nowhere yet."""
+        """Make room; old contents stay."""
         _check_room(self.size, vertices, edges, entries)
+        # Zeros cost nothing until they are used, and copies of large tables do.
+        room = self._at_once if edges - self.edges > LARGE else 0
 
-        def grown(array: npt.NDArray[Any], needed: int, fill: float = 0) -> npt.NDArray[Any]:
+        def grown(array: npt.NDArray[Any], needed: int, room: int = 0) -> npt.NDArray[Any]:
             if len(array) >= needed:
                 return array
             self._table = None
-            larger = np.zeros((max(needed, 4 * len(array)), *array.shape[1:]), array.dtype)
+            larger = np.zeros((max(needed, room, 4 * len(array)), *array.shape[1:]), array.dtype)
             larger[: len(array)] = array
-            if fill:  # zeros cost nothing until they are used
-                larger[len(array) :] = fill
             return larger
 
         self.first_edge = grown(self.first_edge, vertices + 1)
         self.first_column = grown(self.first_column, vertices)
-        self.first_entry = grown(self.first_entry, edges + 1)
-        self.following = grown(self.following, edges, -1)
-        self.offset = grown(self.offset, edges)
-        self.arm, self.v = grown(self.arm, entries), grown(self.v, entries)
-        self.column_edge = grown(self.column_edge, entries)
-        self.column_v = grown(self.column_v, entries)
+        self.first_entry = grown(self.first_entry, edges + 1, room)
+        self.following = grown(self.following, edges, room)
+        self.offset = grown(self.offset, edges, room)
+        self.arm, self.v = grown(self.arm, entries, 2 * room), grown(self.v, entries, 2 * room)
+        self.column_edge = grown(self.column_edge, entries, 2 * room)
+        self.column_v = grown(self.column_v, entries, 2 * room)
 
     def append(self, arm_rows: Indices, v_rows: Array, offset: float = 0.0) -> None:
         """Add a vertex or an answer: its edges by edge, and the same by arm."""
@@ -363,7 +370,9 @@ class _Buffers:
         last = self.edges + edges
         self._reserve(self.vertices + 1, last, stop)
         self.first_edge[self.vertices + 1 :] = last  # the last one is always their number
-        self.offset[self.edges : last] = offset
+        self.following[self.edges : last] = -1  # nowhere yet
+        if offset:
+            self.offset[self.edges : last] = offset
         self.first_column[self.vertices, 0] = start
         self.first_column[self.vertices, 1:] = start + np.cumsum(by_arm)
         self.vertices, self.edges, self.entries = self.vertices + 1, last, stop
@@ -371,8 +380,8 @@ class _Buffers:
 
     def cut(self) -> None:
         """Forget all vertices but the first, and where its edges lead."""
-        self.following[: self.edges] = -1
         self.vertices, self.edges = 1, int(self.first_edge[1])
+        self.following[: self.edges] = -1
         self.entries = int(self.first_entry[self.edges])
         self.first_edge[1:] = self.edges
 

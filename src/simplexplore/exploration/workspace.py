@@ -32,7 +32,7 @@ from simplexplore.samplers.declarations import is_ours
 from .arrays import COUNTING, first_pulls, fitted, make_setting, make_state, scenario_of_rule
 from .compile import Program, Stopwatch, is_switched_off, kind_of
 from .plan import Plan
-from .vertex_table import AnswerTable, VertexTable
+from .vertex_table import LARGE, AnswerTable, VertexTable
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -352,7 +352,8 @@ class Workspace:
             if self._stopwatch.is_up:
                 self._program.compile_behind(entry)
         with self._stopwatch.running(), self._own_code(), np.errstate(all="ignore"):
-            if entry == "fold" and self.is_ours and len(arguments[0].kinds) >= MANY:
+            many = entry == "fold" and self.is_ours and len(arguments[0].kinds) >= MANY
+            if many and self.known_edges <= LARGE:  # there is room for many more edges beyond that
                 with suppress(ArithmeticError):
                     return self._in_lists(function, *arguments)
             return function(self._setting, *self._arrays, *arguments)

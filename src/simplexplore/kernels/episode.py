@@ -40,9 +40,11 @@ REFRESH = 1024
 
 
 @kernel
-def clear(matrix: Matrix) -> None:
-    """Fill it with zeros. In one place: compiled code for this is long."""
-    matrix[:, :] = 0.0
+def clear(matrix: Matrix, width: int) -> None:
+    """Fill so many columns with zeros, or all if there are fewer."""
+    for i in range(matrix.shape[0]):
+        for k in range(min(width, matrix.shape[1])):
+            matrix[i, k] = 0.0
 
 
 @kernel
@@ -65,13 +67,11 @@ def begin(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
             run.root[e] = 0.0
     for i in range(run.integers.size):
         run.integers[i] = 0
-    clear(memory.arms)
-    clear(memory.edges)
-    clear(memory.rows)
-    for row in range(memory.looks.shape[0]):
-        for e in range(edges):
-            memory.looks[row, e] = 0.0
-    clear(run.bets)
+    clear(memory.arms, memory.arms.shape[1])
+    clear(memory.edges, max(edges, setting.pairs.following.size))
+    clear(memory.rows, memory.rows.shape[1])
+    clear(memory.looks, edges)
+    clear(run.bets, run.bets.shape[1])
     for a in range(run.squares.size):
         run.squares[a] = 0.0
 
