@@ -26,6 +26,9 @@ CHUNK = 4_000_000
 # Lone arms are eliminated where that saves so many unknowns; fewer are solved for as quickly.
 WORTHWHILE = 30
 
+# Multiplications in a product of matrices up to which OpenBLAS leaves it to one thread.
+ONE_THREAD = 2**18
+
 # Corrections of a solution by its own residuals: mostly two are enough.
 MAX_CORRECTIONS = 6
 
@@ -196,7 +199,7 @@ class System:
         core[tail, tail] = -1.0
         self._meets = np.vstack([w[shared, None] * across * w[lone], border[:, lone]])
         self._own = own * w[lone] ** 2
-        self._core = core - (self._meets / self._own) @ self._meets.T
+        self._core = core - _product(self._meets / self._own, self._meets.T)
         self._units = _levelling(self._core) if len(lone) else np.ones(total)
         self._w, self._state, self._weights, self._scaled_rows = w, state, weights, coupled
 
@@ -303,6 +306,17 @@ class System:
         return np.concatenate(
             [w * total, [pushed.sum()], self._equal @ arms, coupled @ arms - rows]
         )
+
+
+def _product(left: Array, right: Array) -> Array:
+    """A matrix product, a few rows at a time, so that one thread makes it.
+
+    Threads that wait for their part of small products keep a processor busy, and what they round
+    depends on how many they are.
+    """
+    height = max(1, ONE_THREAD // max(1, right.size))
+    parts = [left[i : i + height] @ right for i in range(0, len(left), height)]
+    return np.concatenate(parts) if parts else left @ right
 
 
 def _levelling(matrix: Array) -> Array:
