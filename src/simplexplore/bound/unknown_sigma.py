@@ -94,7 +94,7 @@ class UnknownSigma(Information):
     def _c(self) -> Array:
         return np.asarray(np.abs(self.v) * self.sigma)
 
-    def only(self, chosen: npt.NDArray[np.int64]) -> Information:
+    def only(self, chosen: npt.NDArray[np.int64] | slice) -> Information:
         some = super().only(chosen)
         for name in ("_c", "_ends"):
             vars(some).pop(name, None)

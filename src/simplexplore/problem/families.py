@@ -210,10 +210,14 @@ def information_cost(mu: Array, lam: Array, shift: Array) -> Array:
     z = r * r
     series = 2 / 7 + z * (2 / 9 + z * (2 / 11 + z * (2 / 13)))
     near = r * (x - z * (2 / 3 + z * (2 / 5 + z * series)))
-    ratio = np.divide(lam, mu, out=np.ones(x.shape), where=seen & (x <= -0.5))
-    with np.errstate(divide="ignore"):  # lam = 0: infinitely far
-        far = x - np.where(x > -0.5, np.log1p(np.maximum(x, -0.5)), np.log(ratio))
-    return np.asarray(np.where(seen, mu * np.where(small, near, far), lam))
+    if small.all():  # which is often so, and logarithms are slow
+        return np.asarray(np.where(seen, mu * near, lam))
+    log, fallen = np.log1p(np.maximum(x, -0.5)), seen & (x <= -0.5)
+    if fallen.any():
+        ratio = np.divide(lam, mu, out=np.ones(x.shape), where=fallen)
+        with np.errstate(divide="ignore"):  # lam = 0: infinitely far
+            log = np.where(x > -0.5, log, np.log(ratio))
+    return np.asarray(np.where(seen, mu * np.where(small, near, x - log), lam))
 
 
 @lru_cache(maxsize=8192)
