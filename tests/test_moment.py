@@ -85,6 +85,24 @@ def test_confidence_follows_the_evidence(size, delta):
     assert sure >= 3
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_an_edge_without_evidence_says_what_all_edges_say(name, monkeypatch):
+    shown = []
+
+    def look(engine):
+        if engine.is_warm and (engine.pulls < 20 or engine.pulls % 20 == 0):
+            found, needed = engine.evidence()
+            lacking = (found - needed).argmin()
+            assert engine.weakest() == (found[lacking], needed[lacking])
+            shown.append((engine.surplus(), found.min()))
+            with monkeypatch.context() as patch:
+                patch.setattr(type(engine), "_has_none", False)  # look at every edge
+                assert engine.surplus() == shown[-1][0]
+
+    told(PROBLEMS[name], 200, each=look)
+    assert {least > 0 for _, least in shown} == {False, True}
+
+
 def regret_of(engine):
     """What the best policy earns more than the recommended one, at true means."""
     means = np.asarray(engine.plan.problem.means)

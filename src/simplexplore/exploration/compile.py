@@ -74,7 +74,7 @@ _ENTRIES: dict[str, tuple[Callable[..., Any], str]] = {
     "step": (episode.step, "Step"),
     "fold": (events.fold_events, "Fold"),
     "level": (events.level_of_edge, "Level"),
-    "evidence": (tilt.tilt_evidence, "Evidence"),
+    "evidence": (tilt.evidence_of_edges, "Evidence"),
     "surplus": (search.surplus, "Surplus"),
     "gain": (search.gain_bound, "Gain"),
 }

@@ -12,18 +12,22 @@ from simplexplore.geometry.circuits import count_directions
 from simplexplore.kernels import events
 from simplexplore.kernels.records import POLICIES, VERTEX
 from simplexplore.kernels.search import BEST, LOOKS, gain_bound, level_of_policy, surplus
-from simplexplore.kernels.tilt import tilt_evidence
+from simplexplore.kernels.tilt import evidence_of_edges
 
 from .regret import Regret, largest_regret
 from .vertex_table import AnswerTable
 from .workspace import Workspace
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 # Numbers in the directions of a vertex's edges, if each of them is looked at, and edges that are
 # listed where there are more.
 MOST_NUMBERS = 50_000_000
 MOST_LISTED = 256
+
+# Edges that are looked at in one call; then it is decided anew whether machine code pays.
+AT_ONCE = 64
 
 
 class Evidence(Workspace):
@@ -61,24 +65,53 @@ class Evidence(Workspace):
         Statistics and their thresholds, or for `tilt` logarithms of e-values and their levels.
         Of very many edges those with the least statistics are listed (`knows_edges`).
         """
-        table, run, memory = self._arrays
-        edges, setting = self._edges, self._setting
-        first = int(table.first_edge[run.integers[VERTEX]])
-        found = run.value[np.array(edges, dtype=np.int64) - first]
+        table, run, _ = self._arrays
+        edges = self._edges
+        local = np.array(edges, dtype=np.int64) - table.first_edge[run.integers[VERTEX]]
         if not self.has_moments:
             levels = [self._called("level", events.level_of_edge, edge) for edge in edges]
-            return found, np.array(levels)
-        needed = setting.log_union
-        if setting.rule == POLICIES:
-            needed = level_of_policy(setting, table, int(run.integers[VERTEX]), 0.0)
+            return run.value[local], np.array(levels)
+        return self._e_values(local), np.full(len(edges), self._needed)
+
+    def weakest(self) -> tuple[float, float]:
+        """How much evidence there is of the edge that lacks most, and how much is needed."""
+        if self.has_moments and self._has_none:
+            return 0.0, self._needed
+        found, needed = self.evidence()
+        lacking = int((found - needed).argmin())
+        return float(found[lacking]), float(needed[lacking])
+
+    @property
+    def _has_none(self) -> bool:
+        """Whether there is no evidence of `tilt` against the edge with the least statistic."""
+        table, run, _ = self._arrays
+        first, last = table.first_edge[run.integers[VERTEX] :][:2]
+        weakest = np.argsort(run.value[: last - first])[:1]
+        return bool((self._e_values(weakest) == 0.0).any())
+
+    @property
+    def _needed(self) -> float:
+        """The level that evidence of `tilt` against an edge must reach."""
+        if self._setting.rule != POLICIES:
+            return self._setting.log_union
+        table, run, _ = self._arrays
+        return float(level_of_policy(self._setting, table, int(run.integers[VERTEX]), 0.0))
+
+    def _e_values(self, local: Indices) -> Array:
+        """Logarithms of e-values of edges, counted from the vertex's first."""
+        table, run, memory = self._arrays
+        statistics = run.value[local]
+        found = memory.looks[BEST, table.first_edge[run.integers[VERTEX]] + local]
         with self._untouched():
-            for e, edge in enumerate(edges):
-                given = (edge, float(found[e]), -math.inf, math.inf)
-                value = self._called("evidence", tilt_evidence, *given)
-                # What was there once counts; means out of reach leave nothing to doubt.
-                value = max(value, memory.looks[BEST, edge], 0.0)
-                found[e] = value if math.isfinite(value) else max(found[e], needed)
-        return found, np.full(len(edges), needed)
+            for i in range(0, len(local), AT_ONCE):
+                some = local[i : i + AT_ONCE]
+                run.time[: len(some)] = some
+                self._called("evidence", evidence_of_edges, len(some))
+                # What was there once counts.
+                found[i : i + AT_ONCE] = np.maximum(run.time[: len(some)], found[i : i + AT_ONCE])
+        found = np.maximum(found, 0.0)
+        # Means out of reach leave nothing to doubt.
+        return np.where(np.isfinite(found), found, np.maximum(statistics, self._needed))
 
     @property
     def has_moments(self) -> bool:
@@ -92,12 +125,14 @@ class Evidence(Workspace):
         """
         if not self.knows_edges:
             return -math.inf
+        least = self._setting.log_policy + math.log(self.plan.delta_of_rule)
+        if self._has_none:  # which no other edge can make up for
+            return least - self._setting.log_policy
         with self._untouched():
-            looks = self._arrays[2].looks
+            looks = self._arrays[2].looks[:, : self.known_edges]  # there is room for more
             best = looks[BEST::LOOKS].copy()
             looks[...] = 0.0  # every edge may be asked again
             looks[BEST::LOOKS] = best
-            least = self._setting.log_policy + math.log(self.plan.delta_of_rule)
             return float(self._called("surplus", surplus, least))
 
     def gain_bounds(self) -> Array:

@@ -242,10 +242,16 @@ class MeasuredEvidence:
         """From the answer to the competitor that is hardest to rule out (1, K)."""
         return (self._run.closest - self._run.answer)[None, :]
 
+    def weakest(self) -> tuple[float, float]:
+        """How much evidence there is of what lacks most, and how much is needed."""
+        found, needed = self.evidence()
+        lacking = int((found - needed).argmin())
+        return float(found[lacking]), float(needed[lacking])
+
     def surplus(self) -> float:
         """log(delta / p): p is the least delta with which the evidence of now would be enough."""
-        found, needed = self.evidence()
-        return float((found - needed).min())
+        found, needed = self.weakest()
+        return found - needed
 
     def worst_use(self, row: int) -> float | None:
         """The most that all pulls handed out can use of a limit on average, if they must keep it.

@@ -367,9 +367,13 @@ class Workspace:
         """Whether a single call may take seconds uncompiled: programs without a closed form.
 
         Choosing among answers within epsilon solves one for each, once every arm has a reward.
+        So may calls about all of very many edges.
         """
         setting = self._setting
-        if entry == "level" or not setting.sticking or setting.closed_form or is_switched_off():
+        solving = setting.sticking and not setting.closed_form and entry != "level"
+        about_one = entry == "evidence" and arguments[0] == 1
+        large = self.known_edges > LARGE and not about_one
+        if not (solving or large) or is_switched_off():
             return False
         arriving = len(arguments[0].kinds) if entry == "fold" else 0
         return self.pulls + arriving >= len(setting.first_arms)

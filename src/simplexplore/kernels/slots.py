@@ -34,7 +34,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "Step": (*_STATE, "int", "float", "bool", "int"),
     "Fold": (*_STATE, "Events", "int"),
     "Level": (*_STATE, "int", "float"),
-    "Evidence": (*_STATE, "int", "float", "float", "float", "float"),
+    "Evidence": (*_STATE, "int", "None"),
     "Surplus": (*_STATE, "float", "float"),
     "Gain": (*_STATE, "int", "float", "float"),
     "SimulateMeasured": (*_MEASURED, "MeasuredJob", "int"),

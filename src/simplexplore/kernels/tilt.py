@@ -14,7 +14,18 @@ import math
 from .information import closest, mixture_evidence
 from .kernel import inlined, kernel, long
 from .pooled import pooled_evidence
-from .records import BERNOULLI, GAUSSIAN, Matrix, Memory, Run, Setting, Table, Tilts, Vector
+from .records import (
+    BERNOULLI,
+    GAUSSIAN,
+    VERTEX,
+    Matrix,
+    Memory,
+    Run,
+    Setting,
+    Table,
+    Tilts,
+    Vector,
+)
 from .student import student_evidence
 
 # Shares of tilts and of conjugate mixtures in the evidence: log(1 / 0.95) and log(1 / 0.05).
@@ -567,3 +578,15 @@ def tilt_evidence(
     if most > value and statistic >= least + MIXTURE_PAYS:
         conjugate = conjugate_evidence(setting, table, run, edge, statistic)
     return max(value, conjugate)
+
+
+@kernel
+def evidence_of_edges(setting: Setting, table: Table, run: Run, memory: Memory, count: int) -> None:
+    """`tilt_evidence` of so many edges of the vertex, in the place of their numbers in run.time."""
+    first = table.first_edge[run.integers[VERTEX]]
+    for i in range(count):
+        e = int(run.time[i])
+        statistic = run.value[e]
+        run.time[i] = tilt_evidence(
+            setting, table, run, memory, first + e, statistic, -math.inf, math.inf
+        )

@@ -289,10 +289,9 @@ class State:
 
     def _found_now(self) -> Answer:
         """The answer, with the evidence for it."""
-        statistics, thresholds = self.engine.evidence()
+        statistic, threshold = self.engine.weakest()
         problem, policy = self.engine.plan.problem, self.engine.policy
         means = problem.rewards.from_unit(self.engine.run.mean)
-        weakest = int(np.argmin(statistics - thresholds))
         shares = zip(problem.arms, policy.tolist(), strict=True)
         moment = None if problem.budget is None else moment_of(self.engine)
         found: Answer = {
@@ -301,8 +300,8 @@ class State:
             "value": float(means @ policy) if self.engine.has_answer else None,
             "delta": self.engine.plan.delta,
             "rewards": self.engine.pulls,
-            "statistic": float(statistics[weakest]),
-            "threshold": float(thresholds[weakest]),
+            "statistic": statistic,
+            "threshold": threshold,
         }
         if problem.measured:
             found["infeasible"] = self.engine.is_infeasible

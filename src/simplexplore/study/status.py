@@ -353,9 +353,7 @@ def _progress_of_measured(
         return 1.0, 0.0, (0.0, 0.0)
     if not (engine.has_answer or engine.is_infeasible):
         return None, math.inf, None
-    statistics, thresholds = engine.evidence()
-    weakest = int((statistics - thresholds).argmin())
-    statistic, threshold = float(statistics[weakest]), float(thresholds[weakest])
+    statistic, threshold = engine.weakest()
     if statistic == 0.0:
         return 0.0, max(1.0, expected - engine.pulls), None
     low, high = range_of_rest(statistic, threshold)

@@ -213,14 +213,13 @@ class Transaction:
 
     def _point(self, now: float) -> HistoryPoint:
         state = self.state
-        statistics, thresholds = state.engine.evidence()
-        weakest = int((statistics - thresholds).argmin())
+        statistic, threshold = state.engine.weakest()
         return {
             "seq": state.seq,
             "at": now,
             "rewards": state.rewards,
-            "statistic": float(statistics[weakest]),
-            "threshold": float(thresholds[weakest]),
+            "statistic": statistic,
+            "threshold": threshold,
             "policy": state.engine.policy.tolist() if state.engine.has_answer else None,
             "counts": [int(n) for n in state.engine.run.n],
         }
