@@ -304,6 +304,16 @@ def test_capped_runs_are_no_multiple_of_the_bound():
     assert not any(f"{every.stopping_times.mean() / bound:.3g}" in text for text in said)
 
 
+def test_a_title_leaves_arms_out_rather_than_a_share():
+    names = [f"{place} arm, whose name fills its column" for place in ("first", "second", "third")]
+    caps = [sx.Constraint(f"cap {a}", np.eye(3)[a], -math.inf, 0.4) for a in range(3)]
+    problem = sx.Problem(names, caps, means=[1.0, 0.5, 0.2])
+    title = results_figure([made_up(problem)]).texts[0].get_text()
+    assert title.startswith("Samples until the best mix is known: 0.4 first")
+    assert title.endswith(", 2 more")
+    assert title.count("0.4") == 1
+
+
 def test_numbers_of_seven_digits_are_whole_and_names_have_one_short_form():
     results = [
         made_up(long_names()[0].plan.problem, name=name, scale=3e5, seed=1, cap=10**9)

@@ -75,6 +75,16 @@ def test_a_table_for_latex_has_the_summary_and_no_bare_sign():
     assert not re.search(r"(?<!\\)[%_#]", row)
 
 
+def test_latex_takes_no_name_for_an_option_of_the_row_before():
+    rows = Made([{"name": name} for name in ("[2pt] a", "*b", "c [1]")]).to_latex().splitlines()
+    assert rows[4:7] == [r"{}[2pt] a \\", r"{}*b \\", r"c [1] \\"]
+
+
+def test_columns_of_plain_text_are_as_wide_as_they_look():
+    text = Made([{"name": "寿司", "x": 1.5}, {"name": "e\u0301", "x": 10.0}]).to_text()
+    assert text.splitlines() == ["name    x", "寿司  1.5", "e\u0301      10"]
+
+
 def test_capped_runs_leave_the_mean_open():
     results = made_up(PROBLEM, scale=30.0, cap=100, runs=9)
     assert results.capped.all()

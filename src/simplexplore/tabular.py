@@ -108,14 +108,18 @@ class Tabular(ABC):
 
     def to_text(self) -> str:
         """The table that people read, as plain text."""
+        from rich.cells import cell_len
+
         rows = self._brief_rows()
         names = _columns(rows)
         lines = [names, *([_shown(row.get(name)) for name in names] for row in rows)]
-        widths = [max(len(line[j]) for line in lines) for j in range(len(names))]
+        widths = [max(cell_len(line[j]) for line in lines) for j in range(len(names))]
         right = [_is_number(rows, name) for name in names]
         return "\n".join(
             "  ".join(
-                cell.rjust(width) if at_right else cell.ljust(width)
+                " " * (width - cell_len(cell)) + cell
+                if at_right
+                else cell + " " * (width - cell_len(cell))
                 for cell, width, at_right in zip(line, widths, right, strict=True)
             ).rstrip()
             for line in lines
@@ -157,8 +161,8 @@ def to_tex(text: str) -> str:
 def _latex(rows: Rows) -> str:
     names = _columns(rows)
     sides = "".join("r" if _is_number(rows, name) else "l" for name in names)
-    lines = [" & ".join(map(to_tex, names)) + r" \\"]
-    body = [" & ".join(to_tex(_shown(row.get(name))) for name in names) + r" \\" for row in rows]
+    lines = [_latex_row(names)]
+    body = [_latex_row([_shown(row.get(name)) for name in names]) for row in rows]
     return "\n".join(
         [
             f"\\begin{{tabular}}{{{sides}}}",
@@ -171,6 +175,12 @@ def _latex(rows: Rows) -> str:
             "",
         ]
     )
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    text = " & ".join(map(to_tex, cells))
+    # Behind the row before, LaTeX would take a bracket or a star for an option of its end.
+    return f"{{}}{text} \\\\" if text.startswith(("[", "*")) else f"{text} \\\\"
 
 
 def _columns(rows: Rows) -> list[str]:

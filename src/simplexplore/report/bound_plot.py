@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -136,7 +137,7 @@ def bound_figure(bound: Bound) -> Figure:
     bottom = top + body_height + 0.15
     page.resize(body_width + 2 * MARGIN, bottom + LINE * len(remark_lines) + MARGIN)
 
-    page.write(MARGIN, MARGIN, _fitting_title(page, bound, body_width), size=14, weight="bold")
+    page.title(MARGIN, partial(title, bound), body_width)
     for i, line in enumerate(lines):
         page.write(MARGIN, MARGIN + 0.33 + 0.2 * i, line, size=10.5)
     left = MARGIN
@@ -166,15 +167,6 @@ def bound_figure(bound: Bound) -> Figure:
     for i, line in enumerate(remark_lines):
         page.write(MARGIN, bottom + LINE * i, line, size=SMALL, color=DIM)
     return page.figure
-
-
-def _fitting_title(page: Page, bound: Bound, width: float) -> str:
-    """Name as many arms of the best mix as fit."""
-    for limit in (6, 5, 4, 3, 2, 1):
-        words = title(bound, limit)
-        if page.width_of(words, 14, "bold") <= width:
-            return words
-    return page.fit(words, 14, width, "bold")
 
 
 def _left_out(bound: Bound, arms: int, edges: int, constraints: int, limits: int) -> list[str]:

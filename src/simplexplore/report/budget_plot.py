@@ -40,9 +40,12 @@ def budget_figure(results: Sequence[Results]) -> Figure:
     remarks = [line for remark in words for line in page.wrap(remark, SMALL, width)]
     bottom = MARGIN + HEADER + len(scenarios) * (HEIGHT + FOOT)
     page.resize(width + 2 * MARGIN, bottom + LINE * len(remarks) + MARGIN)
-    best = policy_in_words(first.bound.policy, first.plan.problem.arms, 4)
-    title = f"How often the answer is not the best mix, {best}"
-    page.write(MARGIN, MARGIN, page.fit(title, 14, width, "bold"), size=14, weight="bold")
+
+    def title(limit: int) -> str:
+        best = policy_in_words(first.bound.policy, first.plan.problem.arms, limit)
+        return f"How often the answer is not the best mix, {best}"
+
+    page.title(MARGIN, title, width)
     page.write(MARGIN, MARGIN + 0.33, page.fit(_circumstances(results), 10.5, width), size=10.5)
     for g, scenario in enumerate(scenarios):
         top = MARGIN + HEADER + g * (HEIGHT + FOOT)

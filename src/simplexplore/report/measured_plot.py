@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,7 +79,7 @@ def measured_figure(bound: MeasuredBound) -> Figure:
     top = MARGIN + HEADER + 0.2 * (len(heads) - 1)
     bottom = top + body + 0.15
     page.resize(full + 2 * MARGIN, bottom + LINE * len(lines) + MARGIN)
-    page.write(MARGIN, MARGIN, page.fit(title(bound), 14, full, "bold"), size=14, weight="bold")
+    page.title(MARGIN, partial(title, bound), full)
     for i, line in enumerate(heads):
         page.write(MARGIN, MARGIN + 0.33 + 0.2 * i, line, size=10.5)
     _arms(page, bound, shown, short, top, width)

@@ -6,6 +6,8 @@ import math
 import unicodedata
 from collections.abc import Callable
 
+from rich.cells import cell_len
+
 # A share this small would read 0.000.
 VISIBLE = 5e-4
 
@@ -49,13 +51,17 @@ def share(value: float) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut the middle out of a text that is longer than a width.
+    """Cut the middle out of a text that is wider than so many letters of a terminal.
 
     Examples
     --------
     >>> shorten("Star Trek: The Motion Picture", 16), shorten("Das Boot", 16)
     ('Star Tre…Picture', 'Das Boot')
+    >>> shorten("七人の侍と隠し砦の三悪人", 16)
+    '七人の侍…三悪人'
     """
+    if cell_len(text) <= width:
+        return text
     characters: list[str] = []
     for one in text:  # accents stay with their letters
         is_part = one == _JOINER or unicodedata.category(one).startswith("M")
@@ -63,11 +69,20 @@ def shorten(text: str, width: int) -> str:
             characters[-1] += one
         else:
             characters.append(one)
-    if len(characters) <= width:
-        return text
     tail = (width - 1) // 2
     head = width - 1 - tail
-    return "".join([*characters[:head], "…", *characters[len(characters) - tail :]])
+    first, last = _fitting(characters, head), _fitting(characters[::-1], tail)
+    return "".join([*first, "…", *last[::-1]])
+
+
+def _fitting(characters: list[str], width: int) -> list[str]:
+    """The first characters, as many as are at most so wide."""
+    room = width
+    for k, character in enumerate(characters):
+        room -= cell_len(character)
+        if room < 0:
+            return characters[:k]
+    return characters
 
 
 def mean_and_error(mean: float | None, stderr: float | None) -> str:

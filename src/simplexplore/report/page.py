@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +20,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Bbox
+from rich.cells import cell_len
 
 from simplexplore.errors import SettingError
 
+from .fonts import fonts_with, letters_lacking, quiet_fonts
 from .numbers import number, shorten
 from .pgf import to_pgf
-from .table import LONGEST_NAME, short_names
+from .table import told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +44,7 @@ PALE_RED = "#E8B99B"
 INK, DIM, GREY, TRACK, PALE = "#222222", "#666666", "#8C8C8C", "#D9D9D9", "#EFEFEF"
 
 # Points.
-TEXT, SMALL, TITLE = 9.0, 8.0, 10.5
+TEXT, SMALL, TITLE, HEADLINE = 9.0, 8.0, 10.5, 14.0
 
 # Inches: a block's title with its note, a line of text, space between blocks.
 HEADING, LINE, GUTTER = 0.5, 0.17, 0.35
@@ -109,10 +110,11 @@ def pictures(
         ".svg": {"Date": None},
     }
     found = []
-    with mpl.rc_context(style), warnings.catch_warnings():
-        # Letters that the font lacks are drawn as boxes; that is plain enough to see.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+    with mpl.rc_context(style), quiet_fonts():
         figure = draw()
+        if lacking := letters_lacking(figure):
+            mpl.rcParams["font.family"] = [*mpl.rcParams["font.family"], *fonts_with(lacking)]
+            figure = draw()  # other letters take other room
         for suffix in suffixes:
             if suffix == ".pgf":
                 found.append(to_pgf(figure))
@@ -153,6 +155,13 @@ class Page:
         style = {"size": TEXT, "color": INK, "va": "top", "ha": "left", **style}
         return self.figure.text(left / width, 1 - top / height, text, parse_math=False, **style)
 
+    def title(self, margin: float, words: Callable[[int], str], width: float) -> None:
+        """Write the picture's title; told how many arms to name, it names as many as fit."""
+        texts = [words(limit) for limit in (6, 5, 4, 3, 2, 1)]
+        fitting = (text for text in texts if self.width_of(text, HEADLINE, "bold") <= width)
+        text = next(fitting, None) or self.fit(texts[-1], HEADLINE, width, "bold")
+        self.write(margin, margin, text, size=HEADLINE, weight="bold")
+
     def heading(self, left: float, top: float, title: str, note: str, width: float) -> None:
         """Write a block's title, and a line below it that says how to read the block."""
         self.write(left, top, self.fit(title, TITLE, width, "bold"), size=TITLE, weight="bold")
@@ -188,7 +197,7 @@ class Page:
         """Shorten a text, in its middle, so that it is at most that wide."""
         if self.width_of(text, size, weight) <= width:
             return text
-        low, high = 1, len(text)
+        low, high = 1, cell_len(text)
         while low < high:
             middle = (low + high + 1) // 2
             if self.width_of(shorten(text, middle), size, weight) <= width:
@@ -199,13 +208,12 @@ class Page:
 
     def short_names(self, names: Iterable[str], width: float) -> dict[str, str]:
         """Names as one picture shows them everywhere: at most that wide in bold, no two alike."""
-        names = list(names)
-        longest = LONGEST_NAME
-        shown = short_names(names, longest)
-        while longest > 6 and any(self.width_of(x, TEXT, "bold") > width for x in shown.values()):
-            longest -= 2
-            shown = short_names(names, longest)
-        return shown
+
+        def shortened(name: str, end: str) -> str:
+            room = width - (self.width_of(end, TEXT, "bold") if end else 0.0)
+            return self.fit(name, TEXT, room, "bold")
+
+        return told_apart(names, shortened)
 
     def first_fitting(self, texts: Sequence[str], size: float, width: float) -> str:
         """The first text that is at most that wide, or the last: numbers in them are not cut."""

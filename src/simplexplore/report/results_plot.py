@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from simplexplore.errors import SettingError
@@ -103,13 +104,15 @@ def results_figure(results: Sequence[Results]) -> Figure:
     if more := len(settings) - len(groups):
         said.append(f"Not shown: {more} more settings.")
     remarks = [line for remark in said for line in page.wrap(remark, SMALL, body_width)]
-    title, headline = _headlines(groups, names)
+    headline = f"{len(groups)} settings; {LEGEND}"
+    if alike:
+        headline = circumstances([result for group in groups for result in group.results])
     lines = page.wrap(headline, 10.5, body_width)
     header = HEADER + 0.2 * (len(lines) - 1)
     bottom = MARGIN + header + sum(group.height + GUTTER for group in groups)
     page.resize(body_width + 2 * MARGIN, bottom + LINE * len(remarks) + MARGIN)
 
-    page.write(MARGIN, MARGIN, page.fit(title, 14, body_width, "bold"), size=14, weight="bold")
+    page.title(MARGIN, partial(_title, groups, names), body_width)
     for i, line in enumerate(lines):
         page.write(MARGIN, MARGIN + 0.33 + 0.2 * i, line, size=10.5)
     top = MARGIN + header
@@ -156,18 +159,16 @@ def _but_scenario(result: Results) -> object:
     return (plan.problem.replace(scenario="anytime"), means, plan.delta, plan.threshold.name)
 
 
-def _headlines(groups: list[Group], names: Mapping[str, str]) -> tuple[str, str]:
-    """The picture's title and the line below it."""
-    every = [result for group in groups for result in group.results]
-    known = "a good mix" if every[0].plan.problem.measured else "the best mix"
-    title = f"{groups[0].what} until {known} is known"
+def _title(groups: list[Group], names: Mapping[str, str], limit: int) -> str:
+    """What the picture shows, and the best mix if it is the same everywhere."""
+    first = groups[0].results[0]
+    is_measured = bool(first.plan.problem.measured)
+    title = f"{groups[0].what} until {'a good' if is_measured else 'the best'} mix is known"
     if not _alike(groups):
-        return title, f"{len(groups)} settings; {LEGEND}"
-    first = every[0]
+        return title
     arms = [names.get(arm, arm) for arm in first.plan.problem.arms]
-    best = policy_in_words(first.bound.policy, arms, 4)
-    best = f"the best is {best}" if first.plan.problem.measured else best
-    return f"{title}: {best}", circumstances(every)
+    best = policy_in_words(first.bound.policy, arms, limit)
+    return f"{title}: {'the best is ' * is_measured}{best}"
 
 
 def _remarks(groups: list[Group]) -> list[str]:

@@ -7,7 +7,7 @@ Very long names are shortened in the middle, the same way everywhere, and a lege
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -183,14 +183,26 @@ def short_names(names: Iterable[str], longest: int = LONGEST_NAME) -> dict[str, 
     >>> short_names(["a", "Star Trek: The Motion Picture"], longest=16)
     {'a': 'a', 'Star Trek: The Motion Picture': 'Star Tre…Picture'}
     """
+    return told_apart(names, lambda name, end: shorten(name, longest - len(end)))
+
+
+def told_apart(names: Iterable[str], shortened: Callable[[str, str], str]) -> dict[str, str]:
+    """Names in full or shortened, those that would look alike with a number at their end.
+
+    Parameters
+    ----------
+    names : iterable of str
+    shortened : callable
+        It takes a name and what will stand behind it.
+    """
     shown: dict[str, str] = {}
     names = list(names)
-    taken = {name for name in names if shorten(name, longest) == name}
+    taken = {name for name in names if shortened(name, "") == name}
     for name in names:
-        short, k = shorten(name, longest), 1
+        short, k = shortened(name, ""), 1
         while short != name and short in taken:
             k += 1
-            short = f"{shorten(name, longest - len(str(k)) - 1)}~{k}"
+            short = shortened(name, f"~{k}") + f"~{k}"
         taken.add(short)
         shown[name] = short
     return shown
