@@ -427,6 +427,15 @@ def test_bad_numbers_are_quoted(args, said):
 
 
 @pytest.mark.parametrize(
+    "command", [[], ["bound"], ["study"], ["study", "tell"], ["token", "list"]]
+)
+def test_help_names_no_value_behind_a_flag(command):
+    text = run(*command, "--help").stdout
+    assert "--help" in text
+    assert "bool" not in text
+
+
+@pytest.mark.parametrize(
     ("name", "asked"),
     [
         ("bash", {"COMP_WORDS": "simplexplore study ver", "COMP_CWORD": "2"}),

@@ -4,15 +4,16 @@ Heavy imports wait inside the commands, so that ``--help`` and mistakes answer a
 """
 
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from simplexplore import __version__
 from simplexplore.errors import SimplexploreError
 
 from .bound import bound
+from .commands import Commands, Group
 from .demo import demo
 from .options import quoting
 from .output import run_with_output
@@ -23,7 +24,7 @@ from .simulate import simulate
 from .study import commands as study_commands
 
 
-class _Commands(TyperGroup):
+class _Commands(Group):
     """All commands; what a user can cause ends in one message and a status."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -44,9 +45,8 @@ class _Commands(TyperGroup):
             raise typer.Exit(130) from None
 
 
-app = typer.Typer(
+app = Commands(
     cls=_Commands,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Find the best mix of arms under linear constraints, with a stated confidence.",
 )
@@ -69,7 +69,6 @@ def _options(
         bool,
         typer.Option(
             "--version",
-            metavar="",
             callback=_print_version,
             is_eager=True,
             help="Print the version and exit.",
@@ -85,4 +84,5 @@ def main() -> None:
         # A terminal that cannot show a character shows a replacement instead of failing.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    warnings.formatwarning = lambda message, *_, **__: f"Warning: {message}\n"
     run_with_output(app)

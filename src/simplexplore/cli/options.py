@@ -49,9 +49,7 @@ StoreUrl = Annotated[
     ),
 ]
 DEFAULT_STORE = "simplexplore.db"
-AsJson = Annotated[
-    bool, typer.Option("--json", metavar="", help="Print one JSON object and nothing else.")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Plot = Annotated[
     Path | None,
     typer.Option(

@@ -18,9 +18,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(metavar="NAME", show_default="all", help="What to reproduce."),
     ] = None,
-    list_parts: Annotated[
-        bool, typer.Option("--list", metavar="", help="Name all parts and exit.")
-    ] = False,
+    list_parts: Annotated[bool, typer.Option("--list", help="Name all parts and exit.")] = False,
     runs: Annotated[
         int | None,
         typer.Option(metavar="N", show_default="as in the paper", help="Runs of each sampler."),

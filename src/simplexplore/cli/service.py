@@ -9,12 +9,11 @@ import typer
 from simplexplore.errors import SettingError
 from simplexplore.report.json_text import to_json
 
+from .commands import Commands
 from .options import DEFAULT_STORE, AsJson, StoreUrl
 from .terminal import console
 
-token_commands = typer.Typer(
-    no_args_is_help=True, help="Tokens: who may watch, run or change studies over HTTP."
-)
+token_commands = Commands(help="Tokens: who may watch, run or change studies over HTTP.")
 
 
 def serve(
@@ -33,7 +32,6 @@ def serve(
         bool,
         typer.Option(
             "--webhooks-anywhere",
-            metavar="",
             help="Let webhooks reach this machine and its network, too.",
         ),
     ] = False,

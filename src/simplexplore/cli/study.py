@@ -13,6 +13,7 @@ from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.report.json_text import to_json
 
+from .commands import Commands
 from .options import (
     DEFAULT_STORE,
     AsJson,
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from simplexplore.study.records import CheckedFile
     from simplexplore.study.study import Study
 
-commands = typer.Typer(
-    no_args_is_help=True,
+commands = Commands(
     help="Live experiments: ask which arm to play and tell its reward, for weeks if needed.",
 )
 
@@ -176,7 +176,7 @@ def tell(
     store: StoreUrl = DEFAULT_STORE,
     check: Annotated[
         bool,
-        typer.Option("--check", metavar="", help="Only say which rows are wrong; record nothing."),
+        typer.Option("--check", help="Only say which rows are wrong; record nothing."),
     ] = False,
     key: Key = None,
     as_json: AsJson = False,
@@ -395,9 +395,7 @@ def status(name: StudyName, store: StoreUrl = DEFAULT_STORE, as_json: AsJson = F
 @commands.command("list")
 def list_studies(
     store: StoreUrl = DEFAULT_STORE,
-    archived: Annotated[
-        bool, typer.Option("--archived", metavar="", help="Archived ones, too.")
-    ] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Archived ones, too.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the studies of a store."""
