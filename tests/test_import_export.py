@@ -30,6 +30,15 @@ def exported(study, path):
         return list(csv.DictReader(file))
 
 
+def test_blanks_around_a_value_count_only_if_an_arm_is_called_so(tmp_path):
+    study = sx.Study.create(tmp_path / "s.db", "mix", sx.Problem([" a", "a", "b"]))
+    file = tmp_path / "in.csv"
+    file.write_text("arm,reward\n a,1\na ,2\n  b ,3\n", encoding="utf-8")
+    assert [told.arm for told in study.import_csv(file)] == [" a", "a", "b"]
+    rows = exported(study, tmp_path / "out.csv")
+    assert [row["arm"] for row in rows] == [" a", "a", "b"]
+
+
 def test_cells_are_no_formulas(tmp_path):
     study = sx.Study.create(tmp_path / "s.db", "mix", sx.Problem(ODD))
     rewards = [Reward(-1.5 - i, None, arm, f"{arm} key") for i, arm in enumerate(ODD)]
@@ -47,7 +56,7 @@ def test_cells_are_no_formulas(tmp_path):
         writer = csv.DictWriter(file, wanted, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(row for row in rows if row["reward"])
-    assert read_rewards(tmp_path / "in.csv")[0] == rewards
+    assert read_rewards(tmp_path / "in.csv", study.problem)[0] == rewards
     other = sx.Study.create(tmp_path / "s.db", "copy", sx.Problem(ODD))
     other.import_csv(tmp_path / "in.csv")
     assert [one["mean"] for one in other.status()["arms"]] == [one.reward for one in rewards]

@@ -13,7 +13,7 @@ from simplexplore import defaults
 from simplexplore.errors import Place, SettingError, SimplexploreError, TooLargeError
 from simplexplore.files import written_aside
 from simplexplore.protocol import ALL, MAX_BATCH
-from simplexplore.study.import_export import CsvSource, measured_columns, read_rewards, text_of
+from simplexplore.study.import_export import CsvSource, read_rewards, text_of
 from simplexplore.study.pulls import (
     Answers,
     Pull,
@@ -210,7 +210,7 @@ class RemoteStudy(Tabular):
         progress: Callable[[int, int], None] | None = None,
     ) -> Answers:
         """Tell all rewards of a CSV file, or none if a row is wrong; see `Study.import_csv`."""
-        rewards, places = read_rewards(path, measured=measured_columns(self.problem))
+        rewards, places = read_rewards(path, self.problem)
         try:
             told = self.tell_many(named(rewards, key))
             if progress is not None:

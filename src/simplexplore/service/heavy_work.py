@@ -13,7 +13,7 @@ from simplexplore.errors import SimplexploreError
 from simplexplore.problem.problem import Problem
 from simplexplore.report.bound_json import bound_to_dict
 from simplexplore.report.bound_text import expectation, headline, notes, title
-from simplexplore.study.import_export import measured_columns, read_rewards
+from simplexplore.study.import_export import read_rewards
 from simplexplore.study.records import About, CheckedFile, checked_file
 from simplexplore.study.status_records import Status
 from simplexplore.study.store import Store
@@ -139,7 +139,7 @@ def imported(study: Study, text: str, check: bool, key: str | None) -> CheckedFi
         if error.place is None:
             raise
         return study.check_csv(io.StringIO(text))  # which names all rows that are wrong
-    rewards, places = read_rewards(io.StringIO(text), measured=measured_columns(study.problem))
+    rewards, places = read_rewards(io.StringIO(text), study.problem)
     return checked_file(rewards, places, [one.outcome for one in told], [])
 
 

@@ -41,19 +41,19 @@ def measured_columns(problem: Problem) -> tuple[str, ...]:
 
 
 def read_rewards(
-    source: CsvSource,
-    faults: list[SimplexploreError] | None = None,
-    measured: Sequence[str] = (),
+    source: CsvSource, problem: Problem, faults: list[SimplexploreError] | None = None
 ) -> tuple[list[Reward], list[Place]]:
     """Rewards in a CSV file, and the place of each.
 
     The first line names the columns: ``reward``, and ``pull`` (an id that `ask` gave) or
-    ``arm`` (for pulls made elsewhere); ``key`` is optional, and all that is `measured` has a
-    column of its name. Values are separated by commas or, as spreadsheets write them where the
-    comma is the decimal mark, by semicolons. With `faults` all rows that are wrong are listed
-    there and left out; without, the first one is raised.
+    ``arm`` (for pulls made elsewhere); ``key`` is optional, and all that is measured has a
+    column of its name. Blanks around a value are no part of it, unless an arm is called so.
+    Values are separated by commas or, as spreadsheets write them where the comma is the decimal
+    mark, by semicolons. With `faults` all rows that are wrong are listed there and left out;
+    without, the first one is raised.
     """
     file, text = text_of(source)
+    measured, arms = measured_columns(problem), frozenset(problem.arms)
     lines = text.splitlines()
     # Names of columns hold neither.
     mark = ";" if lines and ";" in lines[0] else ","
@@ -66,7 +66,7 @@ def read_rewards(
             if row:
                 place = Place(file, reader.line_num)
                 try:
-                    rewards.append(_row(row, columns, measured, place, mark))
+                    rewards.append(_row(row, columns, measured, arms, place, mark))
                     places.append(place)
                 except SettingError as error:
                     if faults is None:
@@ -114,6 +114,7 @@ def _row(
     row: list[str],
     columns: Mapping[str, int],
     measured: Sequence[str],
+    arms: Collection[str],
     place: Place,
     mark: str,
 ) -> Reward:
@@ -122,7 +123,10 @@ def _row(
 
     def text_in(name: str) -> str | None:
         i = columns.get(name)
-        return None if i is None else _from_cell(row[i]).strip() or None
+        if i is None:
+            return None
+        text = _from_cell(row[i])
+        return text if name == "arm" and text in arms else text.strip() or None
 
     def number(name: str) -> float:
         text = text_in(name)

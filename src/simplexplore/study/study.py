@@ -387,7 +387,7 @@ class Study(Tabular):
         """
         check_key(key)
         with without_collector():
-            rewards, places = read_rewards(path, measured=measured_columns(self.problem))
+            rewards, places = read_rewards(path, self.problem)
             return tell(self._replica, named(rewards, key), places, progress)
 
     def check_csv(self, path: CsvSource) -> CheckedFile:
@@ -406,7 +406,7 @@ class Study(Tabular):
         """
         faults: builtins.list[SimplexploreError] = []
         with without_collector():
-            rewards, places = read_rewards(path, faults, measured_columns(self.problem))
+            rewards, places = read_rewards(path, self.problem, faults)
             outcomes, wrong = check(self._replica, rewards, places)
         return checked_file(rewards, places, outcomes, [*faults, *wrong])
 
