@@ -457,6 +457,20 @@ def test_shells_complete_commands(name, asked):
     assert "void" not in done.stdout
 
 
+def test_shells_complete_names_of_studies(tmp_path):
+    for name in ("meal", "menu", "other"):
+        sx.Study.create(tmp_path / "s.db", name, sx.Problem(["a", "b"])).close()
+
+    def completed(store):
+        asked = {"COMP_WORDS": "simplexplore study status me", "COMP_CWORD": "3"}
+        env = {**os.environ, **asked, "_SIMPLEXPLORE_COMPLETE": "complete_bash"}
+        return shell(env={**env, "SIMPLEXPLORE_STORE": str(store)})
+
+    assert sorted(completed(tmp_path / "s.db").stdout.split()) == ["meal", "menu"]
+    nothing = completed(tmp_path / "not there.db")
+    assert (nothing.stdout.strip(), nothing.stderr) == ("", "")
+
+
 @pytest.mark.parametrize("use", [sx.simulate, sx.lower_bound, sx.Explorer])
 def test_a_path_is_no_problem(use):
     with pytest.raises(sx.ProblemError, match=r"Problem\.from_file\('x\.toml'\) reads a file"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simplexplore import defaults
-from simplexplore.errors import SettingError
+from simplexplore.errors import SettingError, SimplexploreError
 from simplexplore.report.json_text import to_json
 
 from .commands import Commands
@@ -36,8 +36,26 @@ commands = Commands(
     help="Live experiments: ask which arm to play and tell its reward, for weeks if needed.",
 )
 
+
+def _names_in_store(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Studies whose names begin so, for a shell that completes them."""
+    from simplexplore.study.study import Study
+
+    try:
+        studies = Study.list(ctx.params.get("store") or DEFAULT_STORE)
+    except SimplexploreError:
+        return []
+    return [study["name"] for study in studies if study["name"].startswith(incomplete)]
+
+
 StudyName = Annotated[
-    str, typer.Argument(metavar="NAME", show_default=False, help="The study's name.")
+    str,
+    typer.Argument(
+        metavar="NAME",
+        show_default=False,
+        help="The study's name.",
+        autocompletion=_names_in_store,
+    ),
 ]
 Key = Annotated[
     str | None,
