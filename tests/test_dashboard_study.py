@@ -185,6 +185,13 @@ def test_long_names_leave_room_for_the_rest(page, served, store):
         )
         assert tall == []
         check_access(page)
+    # Tables beside the charts, too.
+    for size in (DESKTOP, PHONE):
+        page.set_viewport_size(size)
+        page.reload()
+        expect(page.locator("#share-points")).to_be_visible()
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        check_access(page)
 
 
 def test_sizes_and_colours(page, served, store):

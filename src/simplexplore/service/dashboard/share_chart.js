@@ -4,7 +4,8 @@ import { el } from "./dom.js";
 import { number, percent } from "./numbers.js";
 import { table } from "./table.js";
 
-const MOST = 6;  // arms with a line of their own
+const MOST = 6;     // arms with a line of their own
+const MOMENTS = 4;  // columns of the table
 
 export function shares(points, arms, width, decision) {
   const known = points.filter((one) => one.counts);
@@ -21,13 +22,13 @@ export function shares(points, arms, width, decision) {
     points: known.filter((one) => !isLater(one)).map((one) => [one.rewards, share(one, group)]),
     later: known.filter(isLater).map((one) => [one.rewards, share(one, group)]) }));
   const highest = Math.max(...lines.flatMap((line) => [...line.points, ...line.later].map(([, value]) => value)));
-  const some = known.filter((_, i) => i % Math.ceil(known.length / 10) === 0 || i === known.length - 1);
+  const some = known.filter((_, i) => (known.length - 1 - i) % Math.ceil(known.length / MOMENTS) === 0);
   return [chart({ width, right: 104, endX: Math.max(...known.map((one) => one.rewards), 1),
     endY: Math.min(1, highest * 1.1), lines, format: (value) => `${Math.round(100 * value)}%`,
     label: `Shares of the samples: ${lines.map((line) => `${line.name} ${percent([...line.points, ...line.later].at(-1)[1])}`).join(", ")}`,
     mark: decision && { x: decision.samples, text: "decided" } }),
   el("details", { id: "share-points" }, el("summary", { id: "shares-as-table" }, "As a table"),
-    table("Shares of the samples", ["Rewards", ...groups.map(([name]) => name)],
-      some.map((one) => [number(one.rewards), ...groups.map(([, group]) => percent(share(one, group)))]),
-      groups.map((_, i) => i + 1)))];
+    table("Shares of the samples", ["Arm", ...some.map((one) => `After ${number(one.rewards)}`)],
+      groups.map(([name, group]) => [name, ...some.map((one) => percent(share(one, group)))]),
+      some.map((_, i) => i + 1)))];
 }
