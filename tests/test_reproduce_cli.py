@@ -18,7 +18,9 @@ def run(*arguments):
 def test_list():
     done = run("--list")
     assert done.exit_code == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == list(PARTS)
+    rows = done.stdout.splitlines()[3:]
+    assert [row.split()[0] for row in rows if not row.startswith(" ")] == list(PARTS)
+    assert max(map(len, rows)) <= 80
     names = [part["name"] for part in json.loads(run("--list", "--json").stdout)["parts"]]
     assert names == list(PARTS)
 

@@ -10,7 +10,7 @@ import typer
 from simplexplore.errors import SettingError
 
 from .options import AsJson, ClusterAddress, Device, Workers
-from .terminal import progress
+from .terminal import console, progress
 
 
 def reproduce(
@@ -32,6 +32,7 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Reproduce figures and tables of the paper; what is finished in DIR is not run again."""
+    from simplexplore.report.table import Column, Table, text_column
     from simplexplore.reproduction import PARTS, find_parts
     from simplexplore.reproduction import reproduce as run
     from simplexplore.simulation.cluster import executor_at
@@ -42,8 +43,11 @@ def reproduce(
             keys = ("name", "source", "title")
             typer.echo(json.dumps({"parts": [dict(zip(keys, r, strict=True)) for r in rows]}))
             return
-        for name, source, title in rows:
-            typer.echo(f"{name:12} {source}: {title}")
+        columns = (Column("name", "left"), text_column("in the paper"), text_column("what it is"))
+        table = Table("What can be reproduced", columns)
+        for row in rows:
+            table.add_row(*row)
+        table.print(console())
         return
     for option, value in (("--runs", runs), ("--workers", workers)):
         if value is not None and value < 1:
