@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,11 +62,12 @@ def read_rewards(
     try:
         names = [name.strip() for name in next(reader, [])]
         columns = _columns(names, measured, Place(file, 1))
+        reward_in = _reading(columns, measured, arms, mark)
         for row in reader:
             if row:
                 place = Place(file, reader.line_num)
                 try:
-                    rewards.append(_row(row, columns, measured, arms, place, mark))
+                    rewards.append(reward_in(row, place))
                     places.append(place)
                 except SettingError as error:
                     if faults is None:
@@ -110,44 +111,45 @@ def _columns(names: list[str], measured: Sequence[str], place: Place) -> dict[st
     return {name: i for i, name in enumerate(names)}
 
 
-def _row(
-    row: list[str],
-    columns: Mapping[str, int],
-    measured: Sequence[str],
-    arms: Collection[str],
-    place: Place,
-    mark: str,
-) -> Reward:
-    if len(row) != len(columns):
-        raise _wrong(place, f"{len(row)} values for {len(columns)} columns. Nothing was recorded.")
+def _reading(
+    columns: Mapping[str, int], measured: Sequence[str], arms: Collection[str], mark: str
+) -> Callable[[list[str], Place], Reward]:
+    """What makes a reward of a row, for the columns of one file."""
+    at_reward, at_pull, at_arm, at_key = map(columns.get, ("reward", "pull", "arm", "key"))
+    assert at_reward is not None
+    count, at_measured = len(columns), [(name, columns[name]) for name in measured]
 
-    def text_in(name: str) -> str | None:
-        i = columns.get(name)
-        if i is None:
-            return None
-        text = _from_cell(row[i])
-        return text if name == "arm" and text in arms else text.strip() or None
+    def text(row: list[str], i: int | None) -> str | None:
+        return None if i is None else _from_cell(row[i]).strip() or None
 
-    def number(name: str) -> float:
-        text = text_in(name)
+    def number(row: list[str], name: str, i: int, place: Place) -> float:
+        given = _from_cell(row[i]).strip()
         try:
             # Between semicolons, a comma is the decimal mark.
-            return float((text or "").replace(",", ".") if mark == ";" else text or "")
+            return float(given.replace(",", ".") if mark == ";" else given)
         except ValueError:
             raise _wrong(
                 replace(place, field=name),
-                f"the {name} {text!r} is not a number. Nothing was recorded."
-                if text
+                f"the {name} {given!r} is not a number. Nothing was recorded."
+                if given
                 else f"the {name} is missing. Nothing was recorded.",
             ) from None
 
-    return Reward(
-        number("reward"),
-        text_in("pull"),
-        text_in("arm"),
-        text_in("key"),
-        {name: number(name) for name in measured} or None,
-    )
+    def read(row: list[str], place: Place) -> Reward:
+        if len(row) != count:
+            raise _wrong(place, f"{len(row)} values for {count} columns. Nothing was recorded.")
+        arm = None if at_arm is None else _from_cell(row[at_arm])
+        if arm is not None and arm not in arms:
+            arm = arm.strip() or None
+        return Reward(
+            number(row, "reward", at_reward, place),
+            text(row, at_pull),
+            arm,
+            text(row, at_key),
+            {name: number(row, name, i, place) for name, i in at_measured} or None,
+        )
+
+    return read
 
 
 def _to_cell(value: Any) -> Any:
