@@ -18,6 +18,9 @@ export PYTHONDONTWRITEBYTECODE :=
 # for something, so that there is room for one process more than cores. Files in conftest.py's order.
 PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
+# Each process keeps to one core: threads of linear algebra would wait for each other, busily.
+test test-all coverage: export OPENBLAS_NUM_THREADS := 1
+
 test: $(READY)
 	$(PYTEST)
 
