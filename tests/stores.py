@@ -1,11 +1,20 @@
 """Studies to damage, and changes to a store behind its back."""
 
+import pytest
 import sqlalchemy as sa
 
 import simplexplore as sx
 import workers
+from nightly import some
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
+
+STORES = ("sqlite", "postgresql")
+
+# For tests of what happens above the database, or that start many processes: of the fixture `url`
+# one kind of store every time.
+postgresql_at_night = pytest.mark.parametrize("url", some(STORES, "sqlite"), indirect=True)
+sqlite_at_night = pytest.mark.parametrize("url", some(STORES, "postgresql"), indirect=True)
 
 SET = "UPDATE events SET {} WHERE study = 1 AND seq = {}"
 

@@ -13,6 +13,7 @@ from simplexplore.client import remote_study as clients
 from simplexplore.service.tokens import create_token
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
+from stores import postgresql_at_night
 from workers import MEANS, star
 
 
@@ -153,6 +154,7 @@ def test_many_studies(service, sqlite_url, monkeypatch):
 # ---------------------------------------------------------------------- servers that die
 
 
+@postgresql_at_night
 def test_servers_die_and_come_back(url, tmp_path):
     """Workers over HTTP do not notice; every acknowledged reward is there once."""
     study = Study.create(url, "mix", star())

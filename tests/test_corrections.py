@@ -9,6 +9,7 @@ import simplexplore as sx
 from simplexplore.study.state import State
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
+from stores import postgresql_at_night
 from workers import star
 
 MEANS = {"a": 3.0, "b": 1.0, "c": 0.0, "d": 2.8, "e": 1.5}
@@ -32,6 +33,7 @@ def known(study):
     return {name: value for name, value in study.status().items() if name not in OWN}
 
 
+@postgresql_at_night
 def test_as_if_it_had_never_been_told(url, clock):
     store = Store(url, clock=clock)
     one, other = (Study.create(store, name, star(delta=0.1), "ctns") for name in ("one", "other"))
@@ -140,6 +142,7 @@ def stopped(url, name="mix"):
     return study
 
 
+@postgresql_at_night
 def test_a_decision_keeps_its_evidence(url):
     study = Study.create(url, "mix", star(delta=0.1), "ctns")
     rng = np.random.default_rng(1)
@@ -179,6 +182,7 @@ def test_a_decision_keeps_its_evidence(url):
     assert study.status()["arms"][0]["later"] == 0
 
 
+@postgresql_at_night
 def test_a_decision_that_hung_on_a_mistake(url):
     study = Study.create(url, "mix", star(delta=0.1), "ctns")
     rng = np.random.default_rng(1)
@@ -206,6 +210,7 @@ def test_a_decision_that_hung_on_a_mistake(url):
     assert Study.open(url, "mix").status()["decision"] == study.status()["decision"]
 
 
+@postgresql_at_night
 def test_a_decision_moves_to_where_the_evidence_was_enough(url):
     """Judged without a reward, it is the decision of a study that never had it."""
     study = stopped(url)
@@ -267,6 +272,7 @@ def test_paused_and_archived(url):
     assert study.verify()
 
 
+@postgresql_at_night
 def test_a_study_that_has_stopped(url):
     study = stopped(url)
     with pytest.raises(sx.StoppedError, match="has stopped: it hands out no pulls anyway"):

@@ -25,6 +25,7 @@ from simplexplore.study.replica import Replica
 from simplexplore.study.state import State
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
+from stores import sqlite_at_night
 
 
 def asking(n=1, key=None):
@@ -242,6 +243,7 @@ def test_the_service_commits_in_groups(study, url, monkeypatch):
     assert len(sizes) < 10
 
 
+@sqlite_at_night
 def test_a_service_killed_while_it_writes_groups(url, tmp_path):
     """What clients were told is in the journal, and they go on with the next server."""
     study = Study.create(url, "mix", workers.star(), "ctns")

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import workers
+from nightly import NIGHTLY
 from simplexplore.study.study import Study
 
 
@@ -34,7 +35,7 @@ def test_32_processes(study, url, tmp_path):
 def test_killed_workers(study, url, tmp_path):
     dice = random.Random(5)
     told = []
-    for turn in range(2):
+    for turn in range(2 if NIGHTLY else 1):
         folder = tmp_path / str(turn)
         folder.mkdir()
         crew = workers.Crew(url, "mix", 5, 2, 60.0, folder)
@@ -45,7 +46,7 @@ def test_killed_workers(study, url, tmp_path):
             os.kill(pid, signal.SIGKILL)
         assert crew.wait() == []
         told += workers.acknowledged(crew.logs)
-    assert len(told) >= 2 * 5 * 2
+    assert len(told) >= (turn + 1) * 5 * 2
     assert workers.is_sound(Study.open(url, "mix"), told)
     status = study.status()
     assert status["rewards"] >= len(told)

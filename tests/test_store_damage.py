@@ -9,11 +9,12 @@ import sqlalchemy as sa
 
 import simplexplore as sx
 import workers
+from nightly import crossed
 from simplexplore.study.events import Event, EventError
 from simplexplore.study.state import State
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
-from stores import SET, execute, fill
+from stores import SET, STORES, execute, fill
 
 COPY = (
     "INSERT INTO events (study, seq, at, kind, arm, reward, checksum) SELECT study, 13, at, kind,"
@@ -63,8 +64,25 @@ DAMAGE = {
     ),
 }
 
+ROWS = [
+    ("head = 14", "its row and event 14, the last one, do not agree"),
+    ("head = 16", "event 16 is missing"),
+    ("head = 0", "its row and event 0"),
+    ("checksum = 5", "its row and event 15, the last one, do not agree"),
+    ("settings = '{'", "what it was made with"),
+    ("settings = '{}'", "what it was made with"),
+    ("problem = 'arms = 3'", "what it was made with"),
+    ("fixed = NULL", "what it was made with"),
+    ("head = -1", "its row says head = -1"),
+    ("changed = 1e300", "its row says changed = 1e\\+300"),
+    ("progress = 7", "its row says progress = 7.0"),
+    ("state = 'asleep'", "its row says state = 'asleep'"),
+    ("state = 'stopped'", "its answer cannot be read"),
+]
 
-@pytest.mark.parametrize("case", DAMAGE)
+
+# Each damage on one kind of store every time, on both at night: it is found above the database.
+@pytest.mark.parametrize(("url", "case"), crossed(STORES, DAMAGE), indirect=["url"])
 def test_a_damaged_event_is_found_and_named(url, case):
     statements, seq = DAMAGE[case]
     running = fill(url)
@@ -122,25 +140,9 @@ def test_events_that_vanish_under_a_running_program(url):
         study.ask()
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ("head = 14", "its row and event 14, the last one, do not agree"),
-        ("head = 16", "event 16 is missing"),
-        ("head = 0", "its row and event 0"),
-        ("checksum = 5", "its row and event 15, the last one, do not agree"),
-        ("settings = '{'", "what it was made with"),
-        ("settings = '{}'", "what it was made with"),
-        ("problem = 'arms = 3'", "what it was made with"),
-        ("fixed = NULL", "what it was made with"),
-        ("head = -1", "its row says head = -1"),
-        ("changed = 1e300", "its row says changed = 1e\\+300"),
-        ("progress = 7", "its row says progress = 7.0"),
-        ("state = 'asleep'", "its row says state = 'asleep'"),
-        ("state = 'stopped'", "its answer cannot be read"),
-    ],
-)
-def test_a_damaged_row_hides_no_other(url, change, words):
+@pytest.mark.parametrize(("url", "damage"), crossed(STORES, ROWS), indirect=["url"])
+def test_a_damaged_row_hides_no_other(url, damage):
+    change, words = damage
     fill(url)
     other = fill(url, "other")
     execute(url, f"UPDATE studies SET {change} WHERE name = 'mix'")

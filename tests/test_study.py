@@ -15,6 +15,7 @@ from simplexplore.problem.problem import Problem
 from simplexplore.study import asking
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
+from stores import postgresql_at_night
 from studies import ARMS, MEANS, drive, journal, make, problem
 
 # ---------------------------------------------------------------------- asking and telling
@@ -300,6 +301,7 @@ def test_a_clock_that_jumps_back(url, clock):
 # ---------------------------------------------------------------------- stopping
 
 
+@postgresql_at_night
 def test_stopping_and_extending(url):
     study = drive(make(url, delta=0.1), 2000)
     answer = study.answer
@@ -353,6 +355,7 @@ def test_an_extension_that_has_enough_evidence_already(sqlite_url):
     assert study.verify()
 
 
+@postgresql_at_night
 def test_rewards_after_the_stop_are_kept(url):
     study = make(url, rewards=Gaussian(0.01), delta=0.1)
     pulls = study.ask(40)
