@@ -231,6 +231,14 @@ def bounds_once():
 
 
 @pytest.fixture
+def few_nodes(monkeypatch):
+    """The bracket over answers of measured limits takes longest, and has a test of its own."""
+    from simplexplore.bound import measured_bracket
+
+    monkeypatch.setattr(measured_bracket, "MOST_NODES", 0)
+
+
+@pytest.fixture
 def problem_file(tmp_path):
     """Write a problem file, and say where."""
 

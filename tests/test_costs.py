@@ -233,7 +233,7 @@ TWIN = {"gaussian": 1e-6, "hetero": 1e-6, "bernoulli": 5e-4, "poisson": 5e-4, "b
 
 @pytest.mark.parametrize(("name", "domain"), crossed(CASES, [False, True]))
 def test_costs_equal_those_of_a_cone_solver(name, domain):
-    for size in range(2, 13, 1 if NIGHTLY else 2):
+    for size in range(2, 13, 1 if NIGHTLY else 3):
         chosen, problem, rows, bound = costly(name, size, domain)
         directions = np.array([edge.direction for edge in bound.edges])
         for scenario, found in bound.scenarios.items():

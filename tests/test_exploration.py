@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 import simplexplore as sx
 from instances import LIMITED, paper
-from nightly import crossed, examples
+from nightly import NIGHTLY, crossed, examples
 from pictures import assert_texts_apart
 from reference_times import conic_time
 from simplexplore.bound.allocation_set import AllocationSet
@@ -117,7 +117,7 @@ TWIN = {"gaussian": 1e-6, "hetero": 1e-6, "bernoulli": 2e-4, "poisson": 2e-4, "b
 
 @pytest.mark.parametrize(("name", "domain"), crossed(CASES, [False, True]))
 def test_times_equal_those_of_a_cone_solver(name, domain):
-    for seed in range(8):
+    for seed in range(8 if NIGHTLY else 4):
         chosen, problem = with_limits(name, seed, domain)
         bound = sx.lower_bound(problem)
         directions = np.array([edge.direction for edge in bound.edges])

@@ -17,11 +17,7 @@ from simplexplore.geometry.faces import faces
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.report import measured_plot
 
-
-@pytest.fixture(autouse=True)
-def few_nodes(monkeypatch):
-    """The bracket over answers takes longest; one test looks at it."""
-    monkeypatch.setattr(measured_bracket, "MOST_NODES", 0)
+pytestmark = pytest.mark.usefixtures("few_nodes")
 
 
 def problem(mu, rows, limits, epsilon, tolerance, sigma=1.0, tau=1.0, constraints=(), **more):
@@ -214,9 +210,8 @@ def time(*args, **more):
 
 
 def test_units_and_origins_do_not_matter():
-    mu, row = np.array(C2[0]), np.array(C2[1])
-    limit, epsilon, eta = C2[2:]
-    first = time(*C2)
+    given, first, *_ = TRUTH["C1c"]
+    mu, row, (limit, epsilon, eta) = np.array(given[0]), np.array(given[1]), given[2:]
     assert time(mu + 7, row - 3, limit - 3, epsilon, eta) == pytest.approx(first, rel=1e-8)
     assert time(50 * mu, 1e-3 * row, 1e-3 * limit, 50 * epsilon, 1e-3 * eta, 50.0, 1e-3) == (
         pytest.approx(first, rel=1e-8)
@@ -245,7 +240,7 @@ def test_a_second_row_far_away_changes_nothing():
 
 
 def test_more_room_never_takes_longer():
-    mu, row, limit, _, _ = C2
+    mu, row, limit = C1
     times = [time(mu, row, limit, x, y) for x, y in ((0.1, 0.02), (0.1, 0.05), (0.2, 0.05))]
     assert times == sorted(times, reverse=True)
 

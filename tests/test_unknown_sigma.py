@@ -8,6 +8,7 @@ import pytest
 
 import simplexplore as sx
 from instances import paper
+from nightly import crossed
 from simplexplore.bound.student import Branch, Convex, phi
 from simplexplore.bound.unknown_sigma import UnknownSigma
 from simplexplore.errors import ProblemError, SettingError
@@ -112,7 +113,7 @@ def test_branches_are_bounded_from_below_whatever_is_asked():
 def test_edges_together_say_what_the_hardest_says_alone():
     rng = np.random.default_rng(3)
     rewards = Gaussian("unknown", sigma_guess=1.0)
-    for _ in range(20):
+    for _ in range(8):
         means = np.append(rng.uniform(3, 6), rng.uniform(0, 3, 4))
         gaps, w = means[0] - means[1:], rng.dirichlet(np.full(5, 0.4)) + 1e-4
         index = np.column_stack([np.zeros(4, dtype=int), np.arange(1, 5)])
@@ -164,8 +165,9 @@ def test_two_arms_by_direct_search(gap):
     assert bound.scenarios["end-of-time"].binding_edges == (0,)
 
 
-@pytest.mark.parametrize("scenario", ["end-of-time", "anytime", "exploration"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("scenario", "seed"), crossed(["end-of-time", "anytime", "exploration"], range(3), every=3)
+)
 def test_certificates_of_easy_problems(scenario, seed):
     """Gaps of several deviations, where the divergence is not convex, under every kind of limit."""
     rng = np.random.default_rng(seed)

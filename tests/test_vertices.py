@@ -9,7 +9,7 @@ from hypothesis import given
 
 import reference_polytope
 from instances import TRUTH
-from nightly import examples
+from nightly import NIGHTLY, examples
 from simplexplore.errors import InfeasibleError, TooLargeError
 from simplexplore.exploration import vertex_table
 from simplexplore.exploration.engine import Engine
@@ -53,7 +53,7 @@ def test_same_table_from_any_start(name):
     first = full_table(polytope, np.zeros(polytope.size))
     expected = described(first)
     assert len(expected) == TRUTH[name]["vertices"]
-    for vertex in first.vertices[1:]:
+    for vertex in first.vertices[1 :: 1 if NIGHTLY else 4]:
         table = VertexTable(polytope, vertex)
         assert table.explore()
         assert described(table) == expected
