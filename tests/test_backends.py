@@ -157,7 +157,7 @@ def test_a_cluster_gives_the_same_runs_though_a_worker_dies(expected):
     killed = []
 
     with LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as local:
 
         def kill_one(done, _):

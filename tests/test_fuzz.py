@@ -40,7 +40,7 @@ def test_no_request_makes_the_service_fail(sqlite_url):
             ):
 
                 @settings(
-                    max_examples=50 if NIGHTLY else 5,
+                    max_examples=50 if NIGHTLY else 3,
                     database=None,
                     phases=[Phase.explicit, Phase.generate],
                     suppress_health_check=list(HealthCheck),

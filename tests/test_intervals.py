@@ -116,7 +116,7 @@ def test_coverage_at_every_moment(rewards):
         for _ in range(1 + step // 4):
             sums[row, arm] += rewards.sample(rng, truth[row, arm], np.ones(runs))
             counts[row, arm] += 1
-        if step >= 1 and step % 3 == 1:
+        if step % 6 == 1:
             means = (sums / counts).ravel()
             low, high = mean_intervals(problem, counts.ravel(), means, 0.1 * runs)
             missed |= ((truth.ravel() < low) | (truth.ravel() > high)).reshape(runs, 2).any(axis=1)

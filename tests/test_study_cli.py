@@ -72,7 +72,7 @@ def test_a_clinician_with_late_results():
     run("create", STRICT_TRIAL, "--expire-after", "never", "--delta", "0.3")
     effect = {"standard": 0.0, "low": 0.0, "medium": 1.0, "high": 1.0}
     waiting = []
-    for week in range(30):
+    for week in range(15):
         waiting += answer("ask", "strict_trial", "-n", "3")["pulls"]
         status = answer("status", "strict_trial")
         assert status["excess_bound"] is not None
@@ -85,12 +85,12 @@ def test_a_clinician_with_late_results():
             Path("results.csv").write_text("\n".join(["pull;reward", *lines]))
             answer("tell", "strict_trial", "--file", "results.csv")
     status = answer("status", "strict_trial")
-    assert (status["rewards"], status["pending"]) == (88, 2)
+    assert (status["rewards"], status["pending"]) == (43, 2)
     toxicity = next(row for row in status["exploration"] if row["name"] == "toxicity")
     assert toxicity["excess"] == 0
     run("export", "strict_trial", "trial.csv")
     exported = Path("trial.csv").read_text()
-    assert exported.count(",told,2") == 88
+    assert exported.count(",told,2") == 43
 
 
 def test_ask_and_tell():

@@ -184,8 +184,8 @@ def test_another_solver_finds_no_less(name):
 @pytest.mark.parametrize("name", certificates.FAMILIES)
 def test_no_certificate_is_above_a_feasible_point(name):
     # benchmarks/truth.py does it for 100,000 states.
-    points, excess, whole, losses = certificates.check_certificates(name, 40, seed=1)
-    assert points > 400
+    points, excess, whole, losses = certificates.check_certificates(name, 20, seed=1)
+    assert points > 200
     assert excess <= certificates.ROUNDING
     assert whole <= certificates.SLACK
     assert np.median(losses) < 1e-6

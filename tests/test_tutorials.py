@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from nightly import nightly
+
 TUTORIALS = Path(__file__).parent.parent / "docs" / "tutorials"
 
 
@@ -20,6 +22,7 @@ def runner():
         yield importlib.import_module("runner")
 
 
+@nightly  # the documentation is built from it every time
 def test_twenty_instances_with_a_sampler_of_ones_own(runner):
     page = runner.run(TUTORIALS / "compare_samplers.py")
     files = {name.removeprefix("compare_samplers-"): data for name, data in page.files.items()}

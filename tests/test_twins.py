@@ -14,7 +14,7 @@ from simplexplore.problem.problem import SCENARIOS, Problem
 from simplexplore.samplers import SAMPLERS, find_sampler
 from twins import STOP, Twin
 
-STEPS = 250 if NIGHTLY else 150
+STEPS = 250 if NIGHTLY else 100
 
 # Two groups of arms with a limit each; an equality; unequal deviations.
 ROWS = ([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]], [0.5, 0.4])
@@ -45,16 +45,16 @@ def bounded(scenario):
     return Problem(5, ROWS, Bounded(-2.0, 3.0), means=5 * MU - 2, scenario=scenario)
 
 
-def together(problem, sampler, tracking=None, seed=0, delta=1e-9):
+def together(problem, sampler, tracking=None, seed=0, delta=1e-9, steps=STEPS):
     """Run both and compare everything at every step; returns the arms."""
     engine = natively(engine_for(problem, sampler, delta, tracking=tracking))
     words = streams(seed, range(1))[0]
     arm = engine.begin(words)
     tracking = tracking or find_sampler(sampler).tracking[scenario_of_rule(engine._allowed)]
     twin = Twin(engine, sampler, tracking, words, delta)
-    rewards = drawn(problem, STEPS, [seed, 77])
+    rewards = drawn(problem, steps, [seed, 77])
     arms = []
-    for step in range(STEPS):
+    for step in range(steps):
         arms.append(arm)
         reward = float(rewards[arm, int(twin.n[arm])])
         engine.observe(arm, reward)
@@ -125,5 +125,5 @@ def test_same_stop(problem):
     mu = np.array(easy.means)
     factor = 1.2 if easy.rewards.name == "bernoulli" else 2.0
     easy = easy.replace(means=mu.mean() + factor * (mu - mu.mean()))
-    ends = [len(together(easy, "ctns", seed=s, delta=0.9)) for s in range(4)]
-    assert min(ends) < STEPS
+    ends = [len(together(easy, "ctns", seed=s, delta=0.9, steps=150)) for s in range(4)]
+    assert min(ends) < 150

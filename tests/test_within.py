@@ -180,7 +180,7 @@ def test_late_and_lost_rewards_count(tmp_path):
     with sx.Study.create(tmp_path / "doses.db", "doses", problem, expire_after=50.0) as study:
         study.store.clock = lambda: now[0]
         waiting = []
-        for _ in range(150):
+        for _ in range(80):
             now[0] += 1.0
             for pull in study.ask(2):
                 handed.append(problem.arms.index(pull.arm))
