@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 import simplexplore as sx
 from commands import run
+from nightly import crossed
 from simplexplore.bound import measured_bracket
 from simplexplore.bound.measured_information import MeasuredInformation
 from simplexplore.geometry.faces import faces
@@ -191,9 +192,9 @@ def brute_force(mu, row, limit, epsilon, eta, steps):
     return 1 / best
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize(("size", "steps", "off"), [(2, 100, 0.04), (3, 15, 0.4)])
-def test_brute_force_over_answers_and_alternatives(seed, size, steps, off):
+@pytest.mark.parametrize(("grid", "seed"), crossed([(2, 100, 0.04), (3, 15, 0.4)], range(2)))
+def test_brute_force_over_answers_and_alternatives(grid, seed):
+    size, steps, off = grid
     rng = np.random.default_rng(seed)
     mu, row = rng.uniform(0, 1, size), rng.uniform(0, 1, size)
     limit = float(0.4 * row.min() + 0.6 * row.max())

@@ -195,6 +195,7 @@ def test_what_cannot_be_promised_is_refused_in_words():
             trial(replace(TOXICITY, **change))
 
 
+@pytest.mark.usefixtures("few_nodes")
 def test_the_promise_is_said(tmp_path, sqlite_url):
     file = str(tmp_path / "trial.toml")
     row = replace(TOXICITY, means=(0.9, 0.1))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
+from nightly import crossed
 from random_numbers import drawn_here
 from simplexplore.exploration.seeding import streams
 from simplexplore.kernels import rng
@@ -17,9 +18,15 @@ from simplexplore.study.transaction import snapshot_code
 from studies import ARMS, MEANS, drive, journal, make, problem
 
 
-@pytest.mark.parametrize("rewards", [Gaussian(0.5), Bernoulli()], ids=["gaussian", "bernoulli"])
-@pytest.mark.parametrize("sampler", ["uniform", "ctns", "cge", "ptns", "top-two"])
-@pytest.mark.parametrize("scenario", ["end-of-time", "anytime"])
+@pytest.mark.parametrize(
+    ("sampler", "scenario", "rewards"),
+    crossed(
+        ["uniform", "ctns", "cge", "ptns", "top-two"],
+        ["end-of-time", "anytime"],
+        [Gaussian(0.5), Bernoulli()],
+    ),
+    ids=str,
+)
 def test_one_pull_at_a_time_is_run_0_of_simulate(sqlite_url, sampler, scenario, rewards):
     means = np.array([MEANS[arm] for arm in ARMS])
     known = problem(rewards, means=means, scenario=scenario)
