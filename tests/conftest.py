@@ -38,17 +38,18 @@ def units():
 # What takes longest comes first, so that no core waits for the last file. The first one compiles
 # everything; those that start beside it need nothing of that.
 LONGEST = (
-    *("test_native", "test_allocation", "test_store_damage", "test_bound_plot", "test_precision"),
-    *("test_dashboard_study", "test_dashboard_running", "test_dashboard_service"),
-    *("test_dashboard_list", "test_dashboard_new_study", "test_reproduction"),
-    *("test_service_processes", "test_epsilon", "test_unknown_sigma", "test_twins"),
-    *("test_store_files", "test_study", "test_measured_engine", "test_expected_samples"),
-    *("test_measured_bound", "test_regret", "test_simulate_cli", "test_student"),
-    *("test_exploration", "test_store", "test_client", "test_processes", "test_results_plot"),
-    *("test_search", "test_tilt", "test_cli", "test_sampler_contract", "test_study_contract"),
-    *("test_corrections", "test_within", "test_study_cli", "test_samplers", "test_costs"),
-    *("test_fuzz", "test_conflicts", "test_group", "test_intervals", "test_compare"),
-    *("test_tutorials", "test_store_forks", "test_vertices", "test_ratings"),
+    *("test_native", "test_service_processes", "test_allocation", "test_measured_bound"),
+    *("test_dashboard_study", "test_store_faults", "test_bound_plot", "test_epsilon"),
+    *("test_reproduction", "test_measured_engine", "test_expected_samples", "test_student"),
+    *("test_exploration", "test_dashboard_new_study", "test_processes", "test_results_plot"),
+    *("test_twins", "test_costs", "test_precision", "test_dashboard_running", "test_regret"),
+    *("test_sampler_contract", "test_cli", "test_client", "test_store_damage", "test_backends"),
+    *("test_dashboard_list", "test_dashboard_service", "test_study_contract", "test_replay"),
+    *("test_group", "test_study_cli", "test_conflicts", "test_samplers", "test_pooled"),
+    *("test_store_files", "test_simulate_cli", "test_within", "test_compare", "test_moment"),
+    *("test_study", "test_search", "test_tilt", "test_lists", "test_vertices", "test_corrections"),
+    *("test_information", "test_unknown_sigma", "test_store", "test_store_forks", "test_bound"),
+    *("test_newton_system", "test_evidence"),
 )
 
 

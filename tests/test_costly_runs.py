@@ -19,6 +19,8 @@ from simplexplore.report.study_table import print_status
 from simplexplore.samplers import SAMPLERS
 from simulated import RESULT_KEYS
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 # Newton's method in 30 digits: instance, costs and least cost of cases A1, A3 and A4.
 COSTLY = json.loads((Path(__file__).parent / "data" / "truth_costs.json").read_text())
 LABORATORY = Path(__file__).parents[1] / "examples" / "laboratory.toml"

@@ -38,6 +38,8 @@ from simplexplore.reproduction.overview import overview_figure
 from simplexplore.reproduction.part import Evidence
 from simulated import group
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 PINNED = Path(__file__).parent / "data" / "reproduction.json"
 DOCS = Path(__file__).parent.parent / "docs"
 RUNS = 3

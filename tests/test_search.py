@@ -32,6 +32,8 @@ from simplexplore.kernels.tilt import tilt_evidence
 from simplexplore.problem.families import Bernoulli, Gaussian
 from simplexplore.problem.problem import Problem
 
+pytestmark = pytest.mark.usefixtures("bounds_once")
+
 SHAPES = {
     "two rows": (5, ["a1 + a2 <= 0.5", "a3 + a4 <= 0.5"]),
     "a budget": (4, ["3*a1 + 2*a2 + a3 <= 1.5"]),
