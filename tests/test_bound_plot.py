@@ -10,6 +10,7 @@ from matplotlib.patches import Polygon, Rectangle, Wedge
 import simplexplore as sx
 from instances import EXAMPLES
 from pictures import assert_texts_apart, texts
+from simplexplore.report import measured_plot
 from simplexplore.report.bound_plot import bound_figure, plot_bound
 from simplexplore.report.ternary import CORNERS
 
@@ -17,6 +18,12 @@ pytestmark = pytest.mark.usefixtures("few_nodes")
 
 PANELS = ["policy", "end-of-time", "anytime", "constraints", "edges"]
 MEASURED_PANELS = ["policy", "answer", "samples", "limits", "deciding", "trade-off"]
+
+
+@pytest.fixture(autouse=True)
+def few_points(monkeypatch):
+    """Each point of the trade-off is a bound; two draw the same panel."""
+    monkeypatch.setattr(measured_plot, "EPSILON", np.array([0.5, 1.0]))
 
 
 def example(name):

@@ -12,6 +12,7 @@ from rich.console import Console
 import simplexplore as sx
 from commands import run
 from instances import paper
+from nightly import crossed
 from pictures import assert_texts_apart, texts
 from simplexplore.report.results_plot import results_figure
 from simplexplore.report.results_table import print_results
@@ -36,8 +37,9 @@ def problem_of(name):
     return plain.replace(exploration=rows, scenario="exploration")
 
 
-@pytest.mark.parametrize("sampler", ["top-two", "ctns", "cge"])
-@pytest.mark.parametrize("name", ["A1", "A3", "A4"])
+@pytest.mark.parametrize(
+    ("name", "sampler"), crossed(["A1", "A3", "A4"], ["top-two", "ctns", "cge"], every=3)
+)
 def test_at_known_means_the_least_cost_is_approached(name, sampler):
     """Without noise runs are deterministic; shares of pulls tend to the best allocation."""
     problem, least = problem_of(name), float(COSTLY[name]["characteristic_time"])
