@@ -351,7 +351,7 @@ def test_a_table_without_room_is_refused_before_it_is_made():
         Engine(plan)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 2**28
+    assert peak < 2**29  # room for four million edges is reserved, though not used
 
 
 def test_a_table_that_grows_out_of_its_room(monkeypatch):
