@@ -30,6 +30,12 @@ MOST_LISTED = 256
 AT_ONCE = 64
 
 
+def most_lacking(found: Array, needed: Array) -> tuple[float, float]:
+    """Evidence found and needed where the first falls most short of the second."""
+    lacking = int((found - needed).argmin())
+    return float(found[lacking]), float(needed[lacking])
+
+
 class Evidence(Workspace):
     """What can be said of a run without leaving a trace in it."""
 
@@ -77,9 +83,7 @@ class Evidence(Workspace):
         """How much evidence there is of the edge that lacks most, and how much is needed."""
         if self.has_moments and self._has_none:
             return 0.0, self._needed
-        found, needed = self.evidence()
-        lacking = int((found - needed).argmin())
-        return float(found[lacking]), float(needed[lacking])
+        return most_lacking(*self.evidence())
 
     @property
     def _has_none(self) -> bool:

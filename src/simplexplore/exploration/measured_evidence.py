@@ -36,6 +36,7 @@ from simplexplore.kernels.measured_search import (
 )
 
 from .compile import MeasuredProgram, Stopwatch
+from .evidence import most_lacking
 from .measured_arrays import levels, make_run, make_setting, make_work
 from .plan import Plan
 from .regret import Regret
@@ -244,9 +245,7 @@ class MeasuredEvidence:
 
     def weakest(self) -> tuple[float, float]:
         """How much evidence there is of what lacks most, and how much is needed."""
-        found, needed = self.evidence()
-        lacking = int((found - needed).argmin())
-        return float(found[lacking]), float(needed[lacking])
+        return most_lacking(*self.evidence())
 
     def surplus(self) -> float:
         """log(delta / p): p is the least delta with which the evidence of now would be enough."""
