@@ -42,4 +42,4 @@ def _member(module, name):
 
 
 def __dir__():
-    return sorted({*globals(), *_HOMES})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
