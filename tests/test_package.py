@@ -115,6 +115,15 @@ def test_a_bound_needs_no_pictures():
     assert modules_after(statement).isdisjoint({"matplotlib", "typer", "rich"})
 
 
+def test_a_simulation_without_a_picture_loads_nothing_that_draws():
+    statement = (
+        "from simplexplore.cli.simulate import simulate\n"
+        "try: simulate('missing.toml')\n"
+        "except Exception as error: assert 'missing.toml' in str(error), error"
+    )
+    assert "matplotlib" not in modules_after(statement)
+
+
 def documented(text):
     """Names in the sections Parameters and Attributes of a numpydoc docstring."""
     found = re.findall(

@@ -127,7 +127,6 @@ def simulate(
 ) -> None:
     """Run samplers many times where the means are known: how many samples, how often right."""
     from simplexplore.problem.problem import Problem
-    from simplexplore.report.page import check_plot_path
     from simplexplore.samplers import find_sampler
     from simplexplore.simulation.cluster import executor_at
     from simplexplore.simulation.results_files import ResultsFolder
@@ -139,6 +138,8 @@ def simulate(
     for name in names:
         find_sampler(name)
     if plot is not None:
+        from simplexplore.report.page import check_plot_path
+
         check_plot_path(plot)
     if trace is not None:
         check_trace_path(trace)

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -172,7 +173,7 @@ class Results(Tabular):
         w = self.allocations().mean(axis=0)
         return {row.name: float(row.coefficients @ w) for row in rows}
 
-    @property
+    @cached_property
     def excess_bound(self) -> float | None:
         """Pulls by which samples can have exceeded limits at any time; None without limits."""
         if self.plan.problem.measured:
