@@ -37,8 +37,12 @@ ROUNDING = 64 * EPS
 # Guesses of a root closer to each other than this, relatively, are the same.
 RESOLUTION = 1e-15
 
-# With more edges than this, those whose roots are not found yet are looked at alone.
+# With more edges than this, roots of pairs begin where they are known to be, and those that are not
+# found yet are looked at alone. The last digits of fewer do not change.
 MANY = 1000
+
+# Rows shorter than this numpy adds up from the first number to the last.
+SHORT = 8
 
 # So many edges at a time: what is computed on the way stays in the processor's cache.
 CHUNK = 8192
@@ -166,6 +170,7 @@ class Information:
         costs: Array | None = None,
     ) -> None:
         self.edge = np.arange(len(gaps))
+        self.has_many = len(gaps) > MANY
         self.index = edges.index
         self.v = -edges.value
         self.used = edges.value != 0
@@ -253,7 +258,7 @@ class Information:
         # Copying most edges would take longer than looking at all of them.
         some = self.only(edges) if 2 * len(edges) < len(self.edge) else self
         asked = np.arange(len(edges)) if some is not self else edges
-        pairs, steps = some._are_pairs, range(0, len(some.edge), CHUNK)
+        pairs, steps = bool(some._pairs.all()), range(0, len(some.edge), CHUNK)
         parts = [some.only(slice(i, i + CHUNK))._estimates(w, pairs) for i in steps]
         found = np.concatenate(parts)[asked]
         if some.closed_form:
@@ -278,26 +283,29 @@ class Information:
         else:
             pole = self._pole(tilt)
             # Half of it: for small ones the dual loses a quarter, for large ones it is positive.
-            trial = self._tilted(0.5 * self._first_guess(tilt, pole), tilt, pole)
+            part = np.where(self._pairs, 1.0, 0.5)
+            trial = self._tilted(part * self._first_guess(tilt, pole), tilt, pole)
             at, excess = trial.lam, trial.gamma * trial.excess
         cost = np.where(self.used, self.rewards.cost(self.mu, self.rest, at, self.sigma), 0.0)
         return np.asarray(_total(weight * cost) + excess)
 
     @property
-    def _are_pairs(self) -> bool:
-        """Whether every edge takes from one arm what it gives to another."""
-        return self.v.shape[1] == 2 and not np.any(self.offset)
+    def _pairs(self) -> npt.NDArray[np.bool_]:
+        """Edges that take from one arm what they give to another, and nothing else."""
+        return np.asarray((np.count_nonzero(self.used, axis=1) == 2) & (self.offset == 0))
 
     def _meeting(self, weight: Array) -> Tilted:
-        """The closest alternative to a pair: both means at their weighted average."""
-        share = weight / (self.sigma * self.sigma)
+        """The closest alternatives to pairs: both means at their weighted average."""
+        share = np.where(self.used, weight / (self.sigma * self.sigma), 0.0)
         share = share / _total(share)[:, None]
-        shift = -(self.gaps[:, None] / self.v) * share[:, ::-1]
+        width = share.shape[1]
+        others = share[:, ::-1] if width == 2 else share @ (1.0 - np.eye(width))
+        shift = -np.divide(self.gaps[:, None], self.v, out=np.zeros_like(share), where=self.used)
         mean, rest = (
-            np.broadcast_to(_total(share * part)[:, None], shift.shape)
+            np.broadcast_to(_total(share * part)[:, None], share.shape)
             for part in (self.mu, self.rest)
         )
-        return Tilted(mean, rest, shift, self.rewards.variance(mean, self.sigma))
+        return Tilted(mean, rest, shift * others, self.rewards.variance(mean, self.sigma))
 
     def _closest(self, weight: Array) -> Closest:
         """The same for weights that each edge may choose for itself.
@@ -404,20 +412,23 @@ class Information:
             before = np.where(fits, np.abs(at.excess), np.inf)
             x = np.where(going, np.where(fits, proposal, middle), x)
             left = np.flatnonzero(going)
-            if len(x) > MANY and 2 * len(left) < len(x):
+            if self.has_many and 2 * len(left) < len(x):
                 return at.updated(left, self.only(left)._balanced(tilt[left], x[left]))
 
     def _first_guess(self, tilt: Array, pole: tuple[Array, Array] | None) -> Array:
-        """Roots as if rewards were Gaussian; of many pairs, where they meet."""
-        if len(tilt) > MANY and self._are_pairs:
-            meeting = self._meeting(self.v / tilt)
-            s = -meeting.shift / meeting.rate
-            # With a pole, x / (1 + x) of it is wanted; the arm that rises has it.
-            x = (s / tilt)[:, 0] if pole is None else (meeting.shift / self.mu).max(axis=1)
-            if (np.isfinite(x) & (x > 0)).all():
-                return x
+        """Roots as if rewards were Gaussian; of pairs among many edges, where they meet."""
         x = self.gaps / _total(self.v * tilt * self.rewards.variance(self.mu, self.sigma))
-        return x if pole is None else x / pole[0]
+        x = x if pole is None else x / pole[0]
+        if not (self.has_many and (pairs := self._pairs).any()):
+            return x
+        one = np.ones_like(tilt)
+        meeting = self._meeting(np.divide(self.v, tilt, out=one.copy(), where=self.used))
+        # With a pole, x / (1 + x) of it is wanted; the arm that rises has it.
+        parts = meeting.shift / self.mu
+        if pole is None:
+            parts = -meeting.shift / (meeting.rate * np.where(self.used, tilt, one))
+        found = parts.max(axis=1)
+        return np.where(pairs & np.isfinite(found) & (found > 0), found, x)
 
     def _pole(self, tilt: Array) -> tuple[Array, Array] | None:
         """The multiplier at which a first tilt ends, and what is left of all there, if any does."""
@@ -525,7 +536,10 @@ class Information:
 
 
 def _total(terms: Array) -> Array:
-    """Sums over the arms of each edge; numpy is slow where rows are as short as pairs."""
-    if terms.shape[1] == 2:
-        return np.asarray(terms[:, 0] + terms[:, 1])
-    return np.asarray(terms.sum(axis=1))
+    """Sums over the arms of each edge, in their order; numpy is slow where rows are short."""
+    if not 0 < terms.shape[1] < SHORT:
+        return np.asarray(terms.sum(axis=1))
+    total = terms[:, 0]
+    for column in terms.T[1:]:
+        total = total + column
+    return total
