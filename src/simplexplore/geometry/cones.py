@@ -20,6 +20,8 @@ import numpy.typing as npt
 from simplexplore.errors import TooLargeError
 
 Whole = npt.NDArray[Any]  # of 64 bits, or Python's own
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 # More rays than this at one vertex would fill memory before it helped anybody, and more steps
 # (pairs of rays, and rays looked at for a pair) would take longer than some seconds.
@@ -147,7 +149,7 @@ def rays_of_row(row: Sequence[int] | Whole) -> tuple[Whole, Whole]:
 
 
 def rays_of_two_rows(rows: Sequence[Sequence[int]]) -> tuple[Whole, Whole]:
-    """`extreme_rays` of two rows, in their order: columns (N, 3) and weights (N, 3).
+    """`extreme_rays` of two rows, in order: columns (N, 4) and weights (N, 4), some of them 0.
 
     After the first row rays are single columns, and pairs (p, q) of one above it and one below.
     Two rays span a face if both are single, if one is a column that lies in the row, if they are
@@ -157,48 +159,59 @@ def rays_of_two_rows(rows: Sequence[Sequence[int]]) -> tuple[Whole, Whole]:
     Examples
     --------
     >>> [x.tolist() for x in rays_of_two_rows([[1, -1], [-1, 2]])]
-    [[[0, 1, 0], [0, 1, 0]], [[1, 1, 0], [2, 1, 0]]]
+    [[[0, 1, 0, 1], [0, 1, 0, 0]], [[1, 1, 0, 0], [2, 1, 0, 0]]]
     """
     first, second = _whole(rows)
-    place, weight = rays_of_row(first)
+    place, weight = (np.ascontiguousarray(x.T) for x in rays_of_row(first))
     weight = weight.astype(first.dtype)
-    height = (weight * second[place]).sum(axis=1)
+    height = (weight * second[place]).sum(axis=0)
     up, down = np.asarray(height > 0), np.asarray(height < 0)
-    columns, losers = int((first > 0).sum()), int((first < 0).sum())
-    singles = columns + int((first == 0).sum())
-    pairs = np.arange(singles, len(place)).reshape(columns, losers)
-    flat = np.arange(columns, singles)
-    # Any two of the first and the second group are combined, if one is above and one below.
-    groups = [
-        (np.arange(singles), np.arange(singles)),
-        (flat, pairs.ravel()),
-        (pairs.ravel(), flat),
-    ]
-    groups += [(group, group) for p in range(columns) for group in [np.append(pairs[p], p)]]
-    groups += [(pairs[:, q], pairs[:, q]) for q in range(losers)]
+    p, q = place
+    pair = np.asarray(weight[1] > 0)
+    flat = ~pair & np.asarray(first[p] == 0)
+    # Any two of the first and the second that have the same number are combined, if one is above
+    # and one below. Singles that lie in the row are in no pair, so that they share no p.
+    all_same = np.zeros_like(p)
+    groups = [(~pair, ~pair, all_same), (flat, pair, all_same), (pair, flat, all_same)]
+    groups += [(~flat, ~flat, p), (pair, pair, q)]
+    ends = [(up & one, down & other, number) for one, other, number in groups]
     kept = np.append(np.flatnonzero(up), np.flatnonzero(~up & ~down))
-    combined = sum(int(up[one].sum()) * int(down[other].sum()) for one, other in groups)
-    check_rays(len(kept) + combined, len(first), 2)
-    both = [_pairs(one[up[one]], other[down[other]]) for one, other in groups]
-    high, low = (np.concatenate(side) for side in zip(*both, strict=True))
+    check_rays(len(kept) + sum(_count_alike(*end) for end in ends), len(first), 2)
+    high, low = (np.concatenate(side) for side in zip(*(_alike(*end) for end in ends), strict=True))
     order = np.lexsort((low, high))
     high, low = high[order], low[order]
-    place = np.column_stack([place, place[:, :1], place[:, :1]])
-    weight = np.column_stack([weight, 0 * weight])
-    new_place = np.column_stack([place[high, :2], place[low, :2]])
-    new_weight = np.column_stack(
-        [weight[high, :2] * -height[low, None], weight[low, :2] * height[high, None]]
+    # By entry, then by ray: each step is one of long arrays.
+    new_place = np.concatenate([place.take(high, axis=1), place.take(low, axis=1)])
+    new_weight = np.concatenate(
+        [weight.take(high, axis=1) * -height[low], weight.take(low, axis=1) * height[high]]
     )
     for n, m in ((0, 2), (0, 3), (1, 2), (1, 3)):
-        same = (new_place[:, n] == new_place[:, m]) & (new_weight[:, n] > 0)
-        new_weight[same, n] += new_weight[same, m]
-        new_weight[same, m] = 0
-    new_weight //= np.gcd.reduce(new_weight, axis=1)[:, None]
-    place = np.concatenate([place[kept], new_place])
-    weight = np.concatenate([weight[kept], new_weight])
-    used = np.argsort(weight == 0, axis=1, kind="stable")[:, :3]
-    place, weight = (np.take_along_axis(x, used, axis=1) for x in (place, weight))
-    return np.where(weight == 0, place[:, :1], place), weight
+        same = (new_place[n] == new_place[m]) & (new_weight[n] > 0)
+        new_weight[n, same] += new_weight[m, same]
+        new_weight[m, same] = 0
+    new_weight //= np.gcd.reduce(new_weight, axis=0)
+    place, weight = place.take(kept, axis=1), weight.take(kept, axis=1)
+    place = np.concatenate([np.concatenate([place, place]), new_place], axis=1)
+    weight = np.concatenate([np.concatenate([weight, 0 * weight]), new_weight], axis=1)
+    return place.T, weight.T
+
+
+def _count_alike(one: Mask, other: Mask, number: Indices) -> int:
+    """How many pairs `_alike` finds."""
+    most = int(number.max(initial=0)) + 1
+    ones, others = (np.bincount(number[x], minlength=most) for x in (one, other))
+    return int(ones @ others)
+
+
+def _alike(one: Mask, other: Mask, number: Indices) -> tuple[Indices, Indices]:
+    """Places in the first mask with each place in the second that has the same number."""
+    ones, others = np.flatnonzero(one), np.flatnonzero(other)
+    others = others[np.argsort(number[others], kind="stable")]
+    begin, end = (np.searchsorted(number[others], number[ones], side) for side in ("left", "right"))
+    count = end - begin
+    last = np.cumsum(count)
+    within = np.arange(count.sum()) + np.repeat(begin - (last - count), count)
+    return np.repeat(ones, count), others[within]
 
 
 def _whole(rows: Sequence[Sequence[int] | Whole]) -> list[Whole]:

@@ -54,7 +54,7 @@ class Edges:
         positive parts sum to 1.
     exact : function from e to a dict from arm to Fraction
         The direction in exact numbers, up to its length.
-    slip : (E,) array
+    slip : (E,) array or float
         Relative error that rounding may have left in a value of an edge.
     pairs : Pairs or None
         Where edges are all pairs of two kinds of arms, which have `index` in this order and all
@@ -171,7 +171,7 @@ def _exchanges(local: LocalTableau) -> Edges:
         return {int(a): Fraction(x) for a, x in zip(arm[e], rates, strict=True)}
 
     value = np.broadcast_to(np.array(rates, dtype=float), arm.shape)
-    return Edges(arm, value, exact, np.full(len(arm), SLIP), Pairs(first, second, number))
+    return Edges(arm, value, exact, pairs=Pairs(first, second, number))
 
 
 def _ray_edges(local: LocalTableau, place: Indices, weight: Whole) -> Edges:
@@ -180,30 +180,36 @@ def _ray_edges(local: LocalTableau, place: Indices, weight: Whole) -> Edges:
     In whole numbers over one denominator; only where these are large as Python's own.
     """
     size, width = local.form.size, place.shape[1]
-    columns = [local.exact_arms(c) for c in local.nonbasic.tolist()]
+    _, one_of, kind_of = np.unique(
+        local.form.alike[local.nonbasic], return_index=True, return_inverse=True
+    )
+    columns = [local.exact_arms(c) for c in local.nonbasic[one_of].tolist()]
     scale = math.lcm(*(x.denominator for column in columns for x in column.values()))
     table = [[-int(column[a] * scale) for a in local.arms] for column in columns]
     largest = int(weight.max(initial=0))
     entry = max((abs(x) for row in table for x in row), default=0)
     kind: type = np.int64 if width * largest * max(entry, scale) < 2**53 else object
-    rate: Whole = weight.astype(kind) * local.away.astype(kind)[place]
-    change: Whole = np.zeros((len(place), len(local.arms)), dtype=kind)
-    body: Whole = np.array(table, dtype=kind).reshape(len(columns), len(local.arms))
+    # By entry, then by ray: each step is one of long arrays.
+    rate: Whole = weight.T.astype(kind) * local.away.astype(kind)[place.T]
+    body: Whole = np.array(table, dtype=kind).reshape(len(columns), len(local.arms))[kind_of].T
+    change: Whole = np.zeros((len(local.arms), len(place)), dtype=kind)
     for n in range(width):
-        change += rate[:, n, None] * body[place[:, n]]
-    column = local.nonbasic[place]
+        change += rate[n] * body.take(place[:, n], axis=1)
+    column = local.nonbasic[place.T]
     own = np.where(column < size, rate * scale, 0)
-    arms = np.broadcast_to(np.array(local.arms, dtype=np.int64), change.shape)
+    arms = np.broadcast_to(np.array(local.arms, dtype=np.int64)[:, None], change.shape)
     first = np.where(column < size, column, 0)
-    index = np.column_stack([first[:, :1], arms, first[:, 1:]])
-    value = (np.column_stack([own[:, :1], change, own[:, 1:]]) / scale).astype(float)
-    slip = np.full(len(index), SLIP)
+    index = np.concatenate([first[:1], arms, first[1:]]).T
+    value = (np.concatenate([own[:1], change, own[1:]]) / scale).astype(float).T
+    # Kept as long as the edges are: in as few bytes as they need.
+    places = place.astype(np.min_scalar_type(len(local.nonbasic)))
+    weights = weight.astype(np.min_scalar_type(largest))
 
     def exact(e: int) -> dict[int, Fraction]:
-        ray = zip(place[e].tolist(), weight[e].tolist(), strict=True)
+        ray = zip(places[e].tolist(), weights[e].tolist(), strict=True)
         return _direction(local, {n: x for n, x in ray if x})
 
-    return _pack(index, value, exact, slip)
+    return _pack(index, value, exact, SLIP)
 
 
 def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:
@@ -219,15 +225,27 @@ def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:
 
 
 def _pack(
-    index: Indices, value: Array, exact: Callable[[int], dict[int, Fraction]], slip: Array
+    index: Indices,
+    value: Array,
+    exact: Callable[[int], dict[int, Fraction]],
+    slip: Array | float,
 ) -> Edges:
     """Move zeros to the end, cut the padding, scale positive parts to sum 1."""
     if not (value != 0).all():
-        order = np.argsort(value == 0, axis=1, kind="stable")
-        index = np.take_along_axis(index, order, axis=1)
-        value = np.take_along_axis(value, order, axis=1)
-        width = int((value != 0).sum(axis=1).max(initial=0))
-        index, value = index[:, :width], value[:, :width]
-        index = np.where(value != 0, index, index[:, :1])
+        index, value = _without_zeros(index, value)
     value = value / np.where(value > 0, value, 0.0).sum(axis=1, keepdims=True)
     return Edges(np.ascontiguousarray(index), np.ascontiguousarray(value), exact, slip)
+
+
+def _without_zeros(index: Indices, value: Array) -> tuple[Indices, Array]:
+    """Rows with their zeros left out; shorter ones end in zeros at their first index."""
+    used = value != 0
+    count = np.zeros(len(value), dtype=np.int64)
+    arms, rates = np.zeros_like(index.T), np.zeros_like(value.T)
+    for n in range(value.shape[1]):
+        rows = np.flatnonzero(used[:, n])
+        place = count[rows]
+        arms[place, rows], rates[place, rows] = index[rows, n], value[rows, n]
+        count[rows] += 1
+    width = int(count.max(initial=0))
+    return np.where(np.arange(width)[:, None] < count, arms[:width], arms[:1]).T, rates[:width].T

@@ -92,13 +92,21 @@ class LocalTableau:
 
     def exact_rows_at_end(self) -> list[list[int]]:
         """Way of each basic variable at an end from it, by nonbasic one, as integers."""
-        size = self.form.size
-        ways = list(zip(self.nonbasic.tolist(), self.away.tolist(), strict=True))
+        # Columns with the same coefficients that leave the same end have the same entries.
+        ends = 2 * self.form.alike[self.nonbasic] + (self.away > 0)
+        _, first, kind = np.unique(ends, return_index=True, return_inverse=True)
+        few = list(zip(self.nonbasic[first].tolist(), self.away[first].tolist(), strict=True))
         rows = []
         for c, away in self.at_end:
-            if c < size:
-                row = [-away * way * self.exact_arms(n)[c] for n, way in ways]
-            else:
-                row = [-way * self.exact_loose(c - size, n) for n, way in ways]
-            rows.append(integer_row(row))
+            row = integer_row(-away * way * self._exact_entry(c, n) for n, way in few)
+            rows.append([row[k] for k in kind.tolist()])
         return rows
+
+    def _exact_entry(self, basic: int, column: int) -> Fraction:
+        """Tableau entry of a basic variable in one column."""
+        size = self.form.size
+        return (
+            self.exact_arms(column)[basic]
+            if basic < size
+            else self.exact_loose(basic - size, column)
+        )
