@@ -493,7 +493,9 @@ def test_of_very_many_edges_plain_data_hold_the_hardest(monkeypatch, means):
     everything = lower_bound(problem, means).to_dict()
     assert "edges_left_out" not in everything
     monkeypatch.setattr(result, "MOST_NUMBERS", 4 * 2 * 6)
+    monkeypatch.setattr(result, "MANY_EDGES", 8)
     bound = lower_bound(problem, means)
+    assert isinstance(bound.edges, result.Rivals)
     found = bound.to_dict()
     assert found["edges_left_out"] == 5
     assert len(found["edges"]) == 4

@@ -27,6 +27,9 @@ Array = npt.NDArray[np.float64]
 # Numbers in the directions and neighbours of edges, if plain data hold all of these.
 MOST_NUMBERS = 8_000_000
 
+# With more edges than this each is made when it is looked at: few are.
+MANY_EDGES = 1000
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -231,7 +234,7 @@ class Bound(Tabular):
     def edges(self) -> Sequence[Edge]:
         """The rivals of the policy, one per edge of the feasible set; very many on demand."""
         rivals = Rivals(self._polytope, self._vertex, self._edges, self.means)
-        return rivals if self._left_out else tuple(rivals)
+        return rivals if len(rivals) > MANY_EDGES else tuple(rivals)
 
     @property
     def _left_out(self) -> int:
