@@ -120,7 +120,7 @@ def _skip(information: Information, program: Program, point: Point) -> tuple[Pro
     No time is shorter than with all arms at their caps. If the longest of these is reached, its
     arms have their caps in every optimum; if one allocation reaches the j longest and takes no
     longer on any other edge, it is the leximin one as far as that. The largest j is found by
-    bisection.
+    bisection (docs/theory/characteristic_time.md).
     """
     caps = program.allowed.caps
     edges = program.edges
@@ -136,17 +136,22 @@ def _skip(information: Information, program: Program, point: Point) -> tuple[Pro
     ends = np.unique(needed[needed < len(order)])
     uncapped = needed[program.allowed.arms & (caps == np.inf)].min(initial=len(order))
     ends = ends[ends < uncapped]
+    longest = least[order[ends]]
     low, high, best = 1, len(ends), (program, point)
+    middle = (low + high) // 2
     while low <= high:
-        middle = (low + high) // 2
-        end = ends[middle - 1]
-        rest = _at_caps(information, program, needed <= end)
+        rest, enough = _at_caps(information, program, needed <= ends[middle - 1]), 0
+        reached = np.inf
         if rest is not None:
             better = solve(information, rest)
-            if time(information, rest, better.w) <= least[order[end]] * (1 + TARGET_GAP):
-                best, low = (rest, better), middle + 1
-                continue
-        high = middle - 1
+            reached = time(information, rest, better.w)
+        if rest is not None and reached <= longest[middle - 1] * (1 + TARGET_GAP):
+            best, low = (rest, better), middle + 1
+        else:
+            high = middle - 1
+            # Too long for so many levels, it is short enough for those that take longer.
+            enough = int(np.count_nonzero(longest >= reached)) if information.has_many else 0
+        middle = enough if enough >= low else (low + high) // 2
     return best
 
 
