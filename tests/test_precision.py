@@ -12,6 +12,7 @@ from simplexplore.bound.allocation import optimal_allocation
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.epsilon import information_of
+from simplexplore.bound.information import Information
 from simplexplore.exploration.vertex_table import AnswerTable
 from simplexplore.geometry.answers import Answers
 from simplexplore.geometry.polytope import Polytope
@@ -44,6 +45,16 @@ def check(problem, means, narrow=1e-8):
 
 
 SCALES = [10.0**-k for k in (1, 3, 5, 7, 9, 12)]
+
+
+@pytest.mark.parametrize("family", [Bernoulli(), Poisson()], ids=str)
+@pytest.mark.parametrize(("q", "row"), [(0.9, ("a1 + a2 <= a3 + a4",)), (1e-7, ())], ids=str)
+def test_pairs_of_capped_arms(family, q, row, monkeypatch):
+    # As if edges were many: roots of pairs begin where both means meet.
+    always = property(lambda _: True, lambda *_: None)
+    monkeypatch.setattr(Information, "has_many", always, raising=False)
+    means = q * np.array([1.0, 0.9, 0.7, 0.6, 0.5, 0.1])
+    check(Problem(6, ("each <= 1/4", *row), family), means)
 
 
 @pytest.mark.parametrize(
