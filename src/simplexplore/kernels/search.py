@@ -91,18 +91,21 @@ def statistic_aside(setting: Setting, run: Run, memory: Memory) -> float:
 
 
 @inlined
+def is_due(setting: Setting, run: Run, memory: Memory, row: int, edge: int) -> bool:
+    """Whether it is time for another look at an edge, where looks wait for more pulls."""
+    if not (setting.betting or setting.learning):
+        return True
+    return run.integers[PULLS] >= memory.looks[row + ASKED, edge] * (1.0 + 1.0 / PATIENCE)
+
+
+@inlined
 def is_promising(
     setting: Setting, run: Run, memory: Memory, row: int, edge: int, statistic: float, level: float
 ) -> bool:
-    """Whether a look at an edge may find enough."""
-    looks = memory.looks
-    asked = looks[row + ASKED, edge]
-    rested = run.integers[PULLS] >= asked * (1.0 + 1.0 / PATIENCE)
+    """Whether a look at an edge that is due may find enough."""
     if setting.betting:
-        return rested
-    if setting.learning and not rested:
-        return False
-    price = max(looks[row + PRICE, edge], min(0.5 * statistic, LEAST_PRICE))
+        return True
+    price = max(memory.looks[row + PRICE, edge], min(0.5 * statistic, LEAST_PRICE))
     return statistic - price >= level - CLOSE
 
 
@@ -158,7 +161,7 @@ def is_ruled_out(
     if looks[row + BEST, edge] >= level:
         return True
     pulls = float(run.integers[PULLS])
-    if looks[row + ASKED, edge] == pulls:
+    if looks[row + ASKED, edge] == pulls or not is_due(setting, run, memory, row, edge):
         return False
     if statistic < 0.0:
         put_row_aside(table, memory, edge, row)
@@ -341,6 +344,8 @@ def tilt(setting: Setting, table: Table, run: Run, memory: Memory, weakest: int)
     sure = setting.log_policy
     for i in range(-1, table.first_edge[vertex + 1] - first):
         e = weakest if i < 0 else i
+        if memory.looks[BEST, first + e] >= sure:  # as most are after a while; calls are slow
+            continue
         if not is_ruled_out(setting, table, run, memory, first + e, 0, sure, sure, run.value[e]):
             return GO_ON
     if setting.rule == EDGES:
