@@ -11,6 +11,7 @@ import pytest
 import simplexplore as sx
 from commands import MOVIES, STAR, run
 from instances import EXAMPLES
+from simplexplore.cli.simulate import parse_samplers
 from simplexplore.exploration.compile import explained
 from simplexplore.simulation import backends
 from simplexplore.simulation import simulate as runner
@@ -218,6 +219,11 @@ def test_own_sampler_and_threshold(tmp_path):
     assert slow["threshold"] == "cautious"
     assert slow["proven"] is False
     assert slow["stopping_time"]["mean"] > 1.2 * told[3]["stopping_time"]["mean"]
+
+
+def test_a_file_with_commas_in_its_name(tmp_path):
+    own = shutil.copy(EXAMPLES / "weakest_edge.py", tmp_path / "weakest, again.py")
+    assert parse_samplers(str(own)) == [str(own)]
 
 
 def test_own_sampler_runs_with_other_rewards():

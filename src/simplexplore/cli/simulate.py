@@ -214,13 +214,15 @@ def _show(results: "list[Results]", out: Path | None, plot: Path | None, as_json
 
 
 def parse_samplers(text: str) -> list[str]:
-    """Read comma-separated names of samplers.
+    """Read comma-separated names of samplers, or one file with commas in its name.
 
     Examples
     --------
     >>> parse_samplers("ctns, top-two,./mine.py")
     ['ctns', 'top-two', './mine.py']
     """
+    if Path(text).is_file():
+        return [text]
     names = [part.strip() for part in text.split(",")]
     for name in names:
         if not name:
