@@ -13,11 +13,10 @@ from simplexplore.errors import SimplexploreError
 from simplexplore.problem.problem import Problem
 from simplexplore.report.bound_json import bound_to_dict
 from simplexplore.report.bound_text import expectation, headline, notes, title
-from simplexplore.study.import_export import read_rewards
 from simplexplore.study.records import About, CheckedFile, checked_file
 from simplexplore.study.status_records import Status
 from simplexplore.study.store import Store
-from simplexplore.study.study import Study
+from simplexplore.study.study import Study, import_rows
 
 from .refusals import naming_lines
 
@@ -134,12 +133,11 @@ def imported(study: Study, text: str, check: bool, key: str | None) -> CheckedFi
     if check:
         return study.check_csv(io.StringIO(text))
     try:
-        told = study.import_csv(io.StringIO(text), key=key)
+        rewards, places, told = import_rows(study, io.StringIO(text), key)
     except SimplexploreError as error:
         if error.place is None:
             raise
         return study.check_csv(io.StringIO(text))  # which names all rows that are wrong
-    rewards, places = read_rewards(io.StringIO(text), study.problem)
     return checked_file(rewards, places, [one.outcome for one in told], [])
 
 

@@ -123,7 +123,10 @@ def _reading(
         return None if i is None else _from_cell(row[i]).strip() or None
 
     def number(row: list[str], name: str, i: int, place: Place) -> float:
-        given = _from_cell(row[i]).strip()
+        try:
+            return float(row[i])  # as most are
+        except ValueError:
+            given = _from_cell(row[i]).strip()
         try:
             # Between semicolons, a comma is the decimal mark.
             return float(given.replace(",", ".") if mark == ";" else given)

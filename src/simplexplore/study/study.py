@@ -385,10 +385,7 @@ class Study(Tabular):
         RewardError, PullError, ConflictError
             As `tell` does, naming the line that is wrong.
         """
-        check_key(key)
-        with without_collector():
-            rewards, places = read_rewards(path, self.problem)
-            return tell(self._replica, named(rewards, key), places, progress)
+        return import_rows(self, path, key, progress)[2]
 
     def check_csv(self, path: CsvSource) -> CheckedFile:
         """Say what importing a CSV file would do, and name all rows that are wrong.
@@ -697,6 +694,19 @@ class Study(Tabular):
             If an event of the journal is damaged; the message says which.
         """
         return self._replica.verify()
+
+
+def import_rows(
+    study: Study,
+    path: CsvSource,
+    key: str | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[Reward], list[Place], Answers]:
+    """`Study.import_csv` for those who also want to know what was in the file, and where."""
+    check_key(key)
+    with without_collector():
+        rewards, places = read_rewards(path, study.problem)
+        return rewards, places, tell(study._replica, named(rewards, key), places, progress)
 
 
 def _made_with(store: Store, row: Row[Any]) -> tuple[Problem, Settings, Plan]:
