@@ -404,6 +404,27 @@ def test_a_full_disk_is_one_message(args):
     assert done.stderr == "Error: cannot write the output: No space left on device.\n"
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["bound", "{}.toml"],
+        ["bound", STAR, "--plot", "{}.png"],
+        ["simulate", STAR, "--out", "{}"],
+        ["simulate", STAR, "--sampler", "{}.py"],
+        ["simulate", STAR, "--sampler", "{0},{0}"],
+        ["simulate", STAR, "--threshold", "{}.py"],
+        ["study", "list", "--store", "{}.db"],
+        ["reproduce", "fig1", "--out", "{}"],
+    ],
+    ids=lambda args: " ".join(args[:1] + args[2:]),
+)
+def test_names_that_no_file_can_have(args):
+    name = "x" * 300
+    message = run(*(arg.format(name) for arg in args), code=2).stderr
+    assert message.startswith("Error: ")
+    assert name in message
+
+
 def test_errors_of_the_program_itself_stay_what_they_are():
     def broken():
         raise PermissionError("of something else")

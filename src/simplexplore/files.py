@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Files written so that nobody ever sees half of one, and whether there is one."""
 
 from __future__ import annotations
 
@@ -23,3 +23,11 @@ def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that nobody ever sees half of it."""
     with written_aside(path) as place:
         place.write_bytes(data)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; not if the name is longer than any file's can be."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

@@ -40,6 +40,11 @@ class _Commands(Group):
         except SimplexploreError as error:
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(2) from None
+        except OSError as error:
+            if error.filename is None:  # the output's own (output.py), or no file that was named
+                raise
+            typer.echo(f"Error: {error.filename}: cannot use it: {error.strerror}.", err=True)
+            raise typer.Exit(2) from None
         except KeyboardInterrupt:
             typer.echo("Interrupted.", err=True)
             raise typer.Exit(130) from None

@@ -7,6 +7,7 @@ import typer
 
 from simplexplore import defaults
 from simplexplore.errors import SettingError
+from simplexplore.files import is_file
 from simplexplore.report.json_text import to_json
 
 from .options import (
@@ -221,7 +222,7 @@ def parse_samplers(text: str) -> list[str]:
     >>> parse_samplers("ctns, top-two,./mine.py")
     ['ctns', 'top-two', './mine.py']
     """
-    if Path(text).is_file():
+    if is_file(Path(text)):
         return [text]
     names = [part.strip() for part in text.split(",")]
     for name in names:

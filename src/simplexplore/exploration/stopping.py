@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import SettingError
+from simplexplore.files import is_file
 from simplexplore.problem.families import FAMILIES
 from simplexplore.problem.spelling import unknown
 from simplexplore.samplers.declarations import defined, definitions
@@ -65,7 +66,7 @@ def find_threshold(name: str) -> Threshold:
         return THRESHOLDS[name]
     if name.endswith(".py"):
         path = Path(name)
-        if not path.is_file():
+        if not is_file(path):
             raise SettingError(f"there is no threshold file {name!r}.")
         functions = {name for node in definitions(path) for name in defined(node)}
         if "reached" not in functions:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from simplexplore.errors import SettingError
+from simplexplore.files import is_file
 from simplexplore.problem.problem import SCENARIOS
 from simplexplore.problem.spelling import unknown
 
@@ -87,7 +88,7 @@ def find_sampler(name: str) -> Sampler:
         return _read(name, HERE / _FILES[name])
     if name.endswith(".py"):
         path = Path(name)
-        if not path.is_file():
+        if not is_file(path):
             raise SettingError(f"there is no sampler file {name!r}.")
         # Often a copy of one of ours, under its name.
         return _read(path.name if path.stem in _FILES else path.stem, path.resolve())
