@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -118,7 +119,6 @@ def test_statistics_of_pairs_need_no_root(name, monkeypatch):
         assert not exponential.is_pair(table, edge)
         return multiplier(setting, table, run, edge, *rest)
 
-    monkeypatch.setattr(exponential, "MANY_EDGES", 0)
     monkeypatch.setattr(exponential, "multiplier", noted)
     rng = np.random.default_rng(7)
     positive = 0
@@ -128,6 +128,51 @@ def test_statistics_of_pairs_need_no_root(name, monkeypatch):
             positive += sum(value > 0 for value, _, offset in edges_of(engine) if not offset)
             assert abs(signed_error(engine)) <= 1e-9
     assert positive > 5
+
+
+def two_means(rng, family):
+    """Down to 1e-12 and as close to each other, to 0 or to 1; in a domain to its ends."""
+    high = 10.0 ** rng.uniform(-12, 0)
+    low = high * (1 - 10.0 ** rng.uniform(-12, 0)) if rng.random() < 0.7 else 0.0
+    if family.name != "poisson" and rng.random() < 0.4:
+        high, low = 1 - low, 1 - high
+    start, end = family.unit_domain() or (0.0, 1.0)
+    return start + (end - start) * high, start + (end - start) * low
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "gaussian"])
+def test_pairs_keep_their_digits(name):
+    """As many as tilt.py counts on (`rounding_of_statistic`)."""
+    family = FAMILIES[name]
+    kind = "bernoulli" if family.name == "bounded" else family.name
+    engine = Engine(prepare(Problem(2, (), family), "top-two", "mixture"))
+    engine.begin(streams(0, range(1))[0])
+    setting, table, run, _ = engine.records
+    variance = setting.variance.tolist() if kind == "gaussian" else None
+    rng = np.random.default_rng(5)
+    compared = 0
+    for _ in range(40):
+        run.n[:] = np.floor(10.0 ** rng.uniform(0, 9, 2))
+        run.mean[np.argsort(-engine.policy)] = two_means(rng, family)
+        run.clipped[:] = np.clip(run.mean, setting.lowest, setting.highest)
+        refresh(setting, table, run)
+        mu, n = run.clipped.tolist(), run.n.tolist()
+        [(value, v, offset)] = edges_of(engine)
+        true = information(kind, v, mu, n, variance, offset, family.unit_domain())
+        if not 1e-290 < true < math.inf:
+            continue
+        assert abs(type(true)(value) / true - 1) < 2.0**-48
+        lam, edge = np.zeros(2), int(table.first_edge[run.integers[VERTEX]])
+        exponential.closest(setting, table, run, edge, run.n, lam)
+        shares = [Fraction(x) / Fraction(s) for x, s in zip(n, variance or [1, 1], strict=True)]
+        average = sum(s * Fraction(m) for s, m in zip(shares, mu, strict=True)) / sum(shares)
+        assert (
+            lam[0]
+            == lam[1]
+            == pytest.approx(float(average), rel=1e-15, abs=1e-15 * max(map(abs, mu)))
+        )
+        compared += 1
+    assert compared > 10
 
 
 # Patterns on which Newton's method alone ran in a circle.

@@ -63,7 +63,7 @@ class Falling(Information):
 
     def __init__(self, name):
         self.function, self.slope, _ = FUNCTIONS[name]
-        self.count = 0
+        self.count, self.has_many = 0, False
 
     def _pole(self, _tilt):
         return None

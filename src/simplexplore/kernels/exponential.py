@@ -19,10 +19,6 @@ from .roots import RESOLUTION, is_closed, next_guess
 # Robbins' mixture for Gaussian rewards has this many samples' worth of variance.
 PRIOR_SAMPLES = 16.0
 
-# Vertices with more edges have the statistics of their pairs in closed form. Those of smaller ones
-# agree to some 1e-15, but roots begin where the last ones ended: runs keep their last digits.
-MANY_EDGES = 1000
-
 # Means are kept this far from the ends of their range where a divergence would be infinite.
 _MARGIN = 1e-9
 
@@ -250,13 +246,57 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
     return gamma
 
 
+@inlined
+def is_pair(table: Table, edge: int) -> bool:
+    """Whether an edge gives to one arm what it takes from another, and nothing else."""
+    k = table.first_entry[edge]
+    if table.first_entry[edge + 1] - k != 2 or table.offset[edge] != 0.0:
+        return False
+    return table.v[k] + table.v[k + 1] == 0.0
+
+
+@inlined
+def meeting(
+    setting: Setting, run: Run, one: int, other: int, w: Vector
+) -> tuple[float, float, float, float]:
+    """Where the means of a pair meet: lam, 1 - lam, and its distance from the one and the other.
+
+    It is their weighted average; proven in docs/theory/characteristic_time.md. All sums have terms
+    of one sign, and the gap of two floats is rounded once: some 1e-15 of the divergences is lost.
+    """
+    mu, nu = run.clipped[one], run.clipped[other]
+    share, rest = w[one], w[other]
+    if setting.family == GAUSSIAN:
+        share /= setting.variance[one]
+        rest /= setting.variance[other]
+    total = share + rest
+    share /= total
+    rest /= total
+    gap = nu - mu
+    left = share * (1.0 - mu) + rest * (1.0 - nu)
+    return share * mu + rest * nu, left, rest * gap, -share * gap
+
+
+@inlined
+def respond_to_pair(
+    setting: Setting, table: Table, run: Run, first: int, base: int, w: Vector
+) -> float:
+    """`respond` where both means meet: no root."""
+    one, other = table.arm[first], table.arm[first + 1]
+    lam, left, here, there = meeting(setting, run, one, other, w)
+    fallen = cost(setting, one, run.clipped[one], lam, left, here)
+    risen = cost(setting, other, run.clipped[other], lam, left, there)
+    run.gradient[first - base], run.gradient[first + 1 - base] = fallen, risen
+    return w[one] * fallen + w[other] * risen
+
+
 @long
 def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
     """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
 
-    The value is that of the dual, which is no more than D_e(w) at any multiplier: evidence is
-    never overstated, whatever the search for the best one came to. The gradient of entry k lies
-    at run.gradient[k - base].
+    Where it takes a root the value is that of the dual, which is no more than D_e(w) at any
+    multiplier: evidence is never overstated, whatever the search for the best one came to. The
+    gradient of entry k lies at run.gradient[k - base].
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
     gap = table.offset[edge]
@@ -266,6 +306,9 @@ def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: V
         for k in range(first, last):
             run.gradient[k - base] = 0.0
         return 0.0
+    if is_pair(table, edge):
+        value = respond_to_pair(setting, table, run, first, base, w)
+        return value if value > 0.0 and value < math.inf else 0.0
     gamma = multiplier(setting, table, run, edge, gap, w)
     value = 0.0
     excess = gap
@@ -290,47 +333,6 @@ def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: V
     return value if value > 0.0 and value < math.inf else 0.0  # NaN is no evidence either
 
 
-@inlined
-def has_many_edges(table: Table, run: Run) -> bool:
-    """Whether the vertex does; a GPU's compiler, which knows the size of arrays, asks no more."""
-    if run.value.size <= MANY_EDGES:
-        return False
-    vertex = run.integers[VERTEX]
-    return table.first_edge[vertex + 1] - table.first_edge[vertex] > MANY_EDGES
-
-
-@inlined
-def is_pair(table: Table, edge: int) -> bool:
-    """Whether an edge gives to one arm what it takes from another, and nothing else."""
-    k = table.first_entry[edge]
-    if table.first_entry[edge + 1] - k != 2 or table.offset[edge] != 0.0:
-        return False
-    return table.v[k] + table.v[k + 1] == 0.0
-
-
-@inlined
-def statistic_of_pair(setting: Setting, run: Run, one: int, other: int) -> float:
-    """D_e(n) of two arms without a root: their means meet at the weighted average.
-
-    Proven in docs/theory/characteristic_time.md. All sums have terms of one sign, and the gap of
-    two floats is rounded once, so that rounding leaves a few parts in 1e16.
-    """
-    mu, nu = run.clipped[one], run.clipped[other]
-    weight, rest = run.n[one], run.n[other]
-    if setting.family == GAUSSIAN:
-        weight /= setting.variance[one]
-        rest /= setting.variance[other]
-    total = weight + rest
-    weight /= total
-    rest /= total
-    lam = weight * mu + rest * nu
-    left = weight * (1.0 - mu) + rest * (1.0 - nu)  # 1 - lam
-    gap = nu - mu
-    value = run.n[one] * cost(setting, one, mu, lam, left, rest * gap)
-    value += run.n[other] * cost(setting, other, nu, lam, left, -weight * gap)
-    return value if value > 0.0 and value < math.inf else 0.0
-
-
 @kernel
 def evaluate(setting: Setting, table: Table, run: Run, e: int) -> None:
     """Recompute gap and statistic of one edge of the vertex."""
@@ -343,9 +345,6 @@ def evaluate(setting: Setting, table: Table, run: Run, e: int) -> None:
     run.gap[e] = gap
     if gap <= 0.0:
         run.value[e] = 0.0
-    elif has_many_edges(table, run) and is_pair(table, edge):
-        one, other = table.arm[first], table.arm[first + 1]
-        run.value[e] = statistic_of_pair(setting, run, one, other)
     else:
         run.value[e] = respond(setting, table, run, edge, first, run.n)
 
@@ -386,6 +385,10 @@ def mixture_evidence(
 def closest(setting: Setting, table: Table, run: Run, edge: int, w: Vector, lam: Vector) -> None:
     """Write the closest alternative across an edge at w into lam, by the edge's arms."""
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
+    if is_pair(table, edge):
+        lam[0], _, _, _ = meeting(setting, run, table.arm[first], table.arm[first + 1], w)
+        lam[1] = lam[0]
+        return
     respond(setting, table, run, edge, first, w)
     weight = 0.0
     for k in range(first, last):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from .exponential import is_pair
 from .information import closest, mixture_evidence
 from .kernel import inlined, kernel, long
 from .pooled import pooled_evidence
@@ -515,14 +516,18 @@ def is_out_of_reach(setting: Setting, table: Table, edge: int) -> bool:
 
 
 @inlined
-def rounding_of_statistic(setting: Setting, table: Table, run: Run, edge: int) -> float:
-    """A bound on it where the statistic is found by a root, which was found just now.
+def rounding_of_statistic(
+    setting: Setting, table: Table, run: Run, edge: int, statistic: float
+) -> float:
+    """A bound on it. Where the statistic is found by a root, that was found just now.
 
-    It is that of the edge's loss, times the multiplier: next to nothing unless coefficients differ
-    by many orders of magnitude.
+    Then it is that of the edge's loss, times the multiplier: next to nothing unless coefficients
+    differ by many orders of magnitude.
     """
     if setting.closed_form:
         return 0.0
+    if is_pair(table, edge):
+        return 4.0 * _ROUNDING * statistic
     weight = 0.0
     size = abs(table.offset[edge])
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
@@ -537,7 +542,7 @@ def conjugate_evidence(
 ) -> float:
     """Log of the conjugate mixtures' evidence, with their share."""
     value = mixture_evidence(setting, table, run, edge, statistic) - MIXTURE_PAYS
-    return value - rounding_of_statistic(setting, table, run, edge)
+    return value - rounding_of_statistic(setting, table, run, edge, statistic)
 
 
 @long
