@@ -113,7 +113,8 @@ def _findings(evidence: Evidence) -> list[Finding]:
             "ctns is excessively slow with Bernoulli rewards, whose projection has no closed form.",
             REPRODUCED if slow > SLOW else NOT_REPRODUCED,
             f"It takes {slow:.1f} times as long as with Gaussian rewards here (printed: "
-            f"{1.00 / 0.030:.0f} times): the projection is one root of one monotone function.",
+            f"{1.00 / 0.030:.0f} times): the projection is one root of one monotone "
+            "function, and none where a comparison is between two arms.",
         ),
     ]
 
