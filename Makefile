@@ -79,10 +79,9 @@ clean:
 # Most files are never imported; the bytecode of those that are is kept when they are.
 QUICKLY := --quiet --disable-pip-version-check --no-compile
 
-# The list is complete, with what its packages need: nothing is left to resolve.
 $(READY): pyproject.toml requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "simplexplore needs Python >= 3.11; set PYTHON=... to choose one")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install $(QUICKLY) --no-deps -r requirements-dev.txt
+	$(BIN)/python -m pip install $(QUICKLY) -r requirements-dev.txt
 	$(BIN)/python -m pip install $(QUICKLY) --no-deps --no-build-isolation --editable .
 	touch $@
