@@ -16,8 +16,8 @@ expect.set_options(timeout=60_000)  # a machine may be busy
 
 
 def executable():
-    """Chromium's path, if there is one."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """Chromium's path, if there is one: without windows it takes a fifth less time."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
@@ -25,7 +25,7 @@ def launch(playwright):
     """Start it; where there is none, skip with a reason, or fail if it must be there."""
     path = executable()
     if path is None:
-        reason = "no Chromium on the path (apt-get install chromium)"
+        reason = "no Chromium on the path (apt-get install chromium-headless-shell)"
         if os.environ.get("SIMPLEXPLORE_REQUIRE_CHROMIUM"):
             pytest.fail(reason)
         pytest.skip(reason)

@@ -9,6 +9,7 @@ from matplotlib.patches import Polygon, Rectangle, Wedge
 
 import simplexplore as sx
 from instances import EXAMPLES
+from nightly import crossed
 from pictures import assert_texts_apart, texts
 from simplexplore.report import measured_plot
 from simplexplore.report.bound_plot import bound_figure, plot_bound
@@ -111,7 +112,7 @@ def panels(figure):
     return {axes.get_label(): axes for axes in figure.axes}
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", crossed(PROBLEMS))
 def test_texts_stay_apart_and_on_the_page(name):
     assert_texts_apart(picture(name))
 

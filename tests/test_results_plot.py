@@ -10,6 +10,7 @@ from matplotlib.patches import Rectangle
 
 import simplexplore as sx
 from instances import EXAMPLES
+from nightly import crossed
 from pictures import assert_texts_apart, texts
 from simplexplore.report.results_group import COLOURS
 from simplexplore.report.results_plot import plot_results, results_figure
@@ -98,7 +99,7 @@ def drawn(case):
     return results_figure(CASES[case]())
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", crossed(CASES))
 def test_texts_stay_apart_and_on_the_page(case):
     figure = drawn(case)
     assert_texts_apart(figure)
