@@ -157,7 +157,7 @@ class Kernels:
         if self._units is None:
             with np.errstate(all="ignore"):
                 return function(*self._records, -math.inf)
-        unit = self._units[function, self.setting.closed_form]
+        unit = self._units[function, "closed" if self.setting.closed_form else "root"]
         return unit.entry(*(block.address for block in self._blocks), -math.inf)
 
     def put(self, state):
