@@ -140,8 +140,8 @@ def _skip(information: Information, program: Program, point: Point) -> tuple[Pro
     low, high, best = 1, len(ends), (program, point)
     middle = (low + high) // 2
     while low <= high:
-        rest, enough = _at_caps(information, program, needed <= ends[middle - 1]), 0
-        reached = np.inf
+        rest = _at_caps(information, program, needed <= ends[middle - 1])
+        reached, enough = np.inf, 0
         if rest is not None:
             better = solve(information, rest)
             reached = time(information, rest, better.w)
@@ -150,7 +150,8 @@ def _skip(information: Information, program: Program, point: Point) -> tuple[Pro
         else:
             high = middle - 1
             # Too long for so many levels, it is short enough for those that take longer.
-            enough = int(np.count_nonzero(longest >= reached)) if information.has_many else 0
+            if information.has_many:
+                enough = int(np.count_nonzero(longest >= reached))
         middle = enough if enough >= low else (low + high) // 2
     return best
 
