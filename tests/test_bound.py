@@ -483,7 +483,9 @@ def test_what_is_the_same_is_solved_once(monkeypatch):
     assert solved == [0]
     times = {s.characteristic_time for s in (*free.scenarios.values(), free.unconstrained)}
     assert len(times) == 1
-    lower_bound(Problem(3, ["a1 <= 0.3"], Bernoulli()), [0.5, 0.4, 0.3])
+    bound = lower_bound(Problem(3, ["a1 <= 0.3"], Bernoulli()), [0.5, 0.4, 0.3])
+    assert solved == [0, 0, 1]
+    assert bound.unconstrained is bound.unconstrained  # solved when it is asked for
     assert solved == [0, 0, 1, 0]
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from .allocation_set import AllocationSet
 from .budget import fixed_budget
 from .corollaries import corollaries
 from .epsilon import best_answer, bracketed_answer
+from .floats import floats
 from .information import EPS, binary_kl
 from .measured import as_if_known, measured_bound
 from .measured_result import MeasuredBound
@@ -114,19 +116,12 @@ def lower_bound(
         problem = problem.replace(epsilon=epsilon)
     if budget is not None:
         problem = problem.replace(stop_when={"budget": budget})
-    try:
-        with np.errstate(over="raise", divide="raise", invalid="raise"):
-            if problem.measured:
-                return _measured(problem, mu, delta, problem.measured_means(measured_means))
-            if isinstance(problem.rewards, Gaussian) and problem.rewards.equal_sigma:
-                return _equal_sigma(problem, problem.rewards, mu, delta)
-            return _bound(problem, mu, delta)
-    except ArithmeticError as error:
-        raise NotConvergedError(
-            f"floats cannot hold what the bound needs ({error}): some numbers of the problem are "
-            "too large, too small or too far apart; choose units in which means and noise are "
-            "near 1."
-        ) from error
+    with floats():
+        if problem.measured:
+            return _measured(problem, mu, delta, problem.measured_means(measured_means))
+        if isinstance(problem.rewards, Gaussian) and problem.rewards.equal_sigma:
+            return _equal_sigma(problem, problem.rewards, mu, delta)
+        return _bound(problem, mu, delta)
 
 
 def _measured(problem: Problem, mu: Array, delta: float, means: Array) -> MeasuredBound:
@@ -158,12 +153,20 @@ def _equal_sigma(problem: Problem, rewards: Gaussian, mu: Array, delta: float) -
         known,
         problem=problem,
         scenarios={name: _timed(found, rewards, kl) for name, found in known.scenarios.items()},
-        unconstrained=_timed(known.unconstrained, rewards, kl),
-        bounds={
-            name: time_with(rewards, x) if x is not None and name.startswith("distance") else x
-            for name, x in known.bounds.items()
-        },
+        _free=partial(_timed_unconstrained, known, rewards, kl),
+        _corollaries=partial(_timed_corollaries, known, rewards),
     )
+
+
+def _timed_unconstrained(known: Bound, rewards: Gaussian, kl: float) -> Unconstrained:
+    return _timed(known.unconstrained, rewards, kl)
+
+
+def _timed_corollaries(known: Bound, rewards: Gaussian) -> dict[str, float | None]:
+    return {
+        name: time_with(rewards, x) if x is not None and name.startswith("distance") else x
+        for name, x in known.bounds.items()
+    }
 
 
 Timed = TypeVar("Timed", ScenarioBound, Unconstrained)
@@ -222,11 +225,11 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
         degenerate=polytope.is_degenerate(vertex),
         ties=tuple(other.policy for other in tied),
         scenarios=scenarios,
-        unconstrained=_unconstrained(problem, mu, kl, scenarios),
-        bounds=corollaries(problem, polytope, vertex, edges, gaps, mu),
         _polytope=polytope,
         _vertex=vertex,
         _edges=edges,
+        _free=partial(_unconstrained, problem, mu, kl, scenarios),
+        _corollaries=partial(corollaries, problem, polytope, vertex, edges, gaps, mu),
     )
 
 

@@ -95,7 +95,7 @@ def measured_bound(problem: Problem, base: Bound, means: Array) -> MeasuredBound
         solved[name] = replace(found, least_time=max(found.least_time, least))
     fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
     bound = MeasuredBound(
-        **fields | {"problem": problem, "bounds": {}, "budget": None}, measured_means=means
+        **fields | {"problem": problem, "_corollaries": dict, "budget": None}, measured_means=means
     )
     scenarios: dict[str, ScenarioBound] = {
         name: replace(x, lower_bound=x.least_time * kl if bound.is_gaussian and kl else 0.0)

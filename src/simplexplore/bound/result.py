@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import overload
@@ -19,6 +19,7 @@ from simplexplore.problem.problem import EXPLORATION, Problem
 from simplexplore.tabular import Row, Tabular
 
 from .budget import Budget
+from .floats import floats
 from .information import Information
 from .unknown_sigma import information_about, time_with
 
@@ -205,11 +206,6 @@ class Bound(Tabular):
     scenarios : mapping
         A `ScenarioBound` for "end-of-time", for "anytime", and for "exploration" if the
         problem has limits on exploration.
-    unconstrained : Unconstrained
-        The best-arm problem with the same means and no constraints.
-    bounds : mapping
-        ``distance_lower <= T <= distance_upper`` (end-of-time), ``H <= T`` (Gaussian only,
-        else None), and the condition number ``kappa`` of the active constraints.
     budget : Budget or None
         What a fixed number of samples can do in the problem's scenario, if one was given.
     """
@@ -223,12 +219,28 @@ class Bound(Tabular):
     degenerate: bool
     ties: tuple[Array, ...]
     scenarios: Mapping[str, ScenarioBound]
-    unconstrained: Unconstrained
-    bounds: Mapping[str, float | None]
     budget: Budget | None
     _polytope: Polytope = field(repr=False)
     _vertex: Vertex = field(repr=False)
     _edges: Edges = field(repr=False)
+    _free: Callable[[], Unconstrained] = field(repr=False)
+    _corollaries: Callable[[], Mapping[str, float | None]] = field(repr=False)
+
+    @cached_property
+    def unconstrained(self) -> Unconstrained:
+        """The best-arm problem with the same means and no constraints."""
+        with floats():  # now, since simulations and studies do without it
+            return self._free()
+
+    @cached_property
+    def bounds(self) -> Mapping[str, float | None]:
+        """The paper's corollaries, corrected.
+
+        ``distance_lower <= T <= distance_upper`` (end-of-time), ``H <= T`` (Gaussian only,
+        else None), and the condition number ``kappa`` of the active constraints.
+        """
+        with floats():
+            return self._corollaries()
 
     @cached_property
     def edges(self) -> Sequence[Edge]:
