@@ -5,9 +5,10 @@ import shutil
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS, Axe
 from playwright.sync_api import expect
 
+from nightly import NIGHTLY
 from workers import MEANS
 
 DESKTOP = {"width": 1200, "height": 900}
@@ -66,9 +67,14 @@ def points_of(line):
     return [tuple(map(float, at.split(","))) for at in line.get_attribute("points").split()]
 
 
-def check_access(page):
-    """No serious finding of axe-core, and nothing that sticks out sideways."""
-    found = Axe().run(page).response["violations"]
+def check_access(page, *, colours=NIGHTLY):
+    """No serious finding of axe-core, and nothing that sticks out sideways.
+
+    Contrasts take four fifths of its time: they are looked at once for each kind of page and of
+    message, and everywhere at night.
+    """
+    options = {**DEFAULT_OPTIONS, "rules": {"color-contrast": {"enabled": colours}}}
+    found = Axe().run(page, options=options).response["violations"]
     serious = [
         (one["id"], [node["html"][:120] for node in one["nodes"]])
         for one in found

@@ -29,7 +29,7 @@ def test_a_damaged_study_in_the_list(page, served, store):
     expect(row.get_by_text("damaged", exact=True)).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("^sound running"))).to_be_visible()
     expect(page.get_by_text("damaged", exact=True)).to_have_count(1)
-    check_access(page)
+    check_access(page, colours=True)
     row.get_by_role("link").click()
     expect(page.get_by_role("alert")).to_contain_text("'broken' is damaged")
 
@@ -132,7 +132,7 @@ def test_studies_side_by_side(page, served, store):
     page.goto(f"{served}/compare?study=spent")
     expect(page.get_by_role("img", name=re.compile("spent [0-9.]{1,4}%"))).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("100%"))).to_have_count(0)
-    check_access(page)
+    check_access(page, colours=True)
 
 
 def test_a_comparison_does_not_wait_for_the_slowest_study(page, served, store):

@@ -22,7 +22,7 @@ def test_a_study_from_the_form(page, served, store):
         "(t) => t.value.slice(t.selectionStart, t.selectionEnd)", text.element_handle()
     )
     assert chosen.startswith("price = ")
-    check_access(page)
+    check_access(page, colours=True)
     text.fill(good.replace("means = [8.0, 7.5, 6.0]", ""))
     expect(page.get_by_text("The file gives no means")).to_be_visible()
     text.fill(good)

@@ -52,7 +52,7 @@ def test_an_experiment_on_a_phone(page, served, store):
     page.get_by_role("button", name=name).click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text(f"0.75, of {pulls[1].arm}")).to_be_visible()
-    check_access(page)
+    check_access(page, colours=True)
     dialog.get_by_role("button", name="Strike it out").click()
     expect(dialog).to_be_visible()  # a reason is wanted
     dialog.get_by_label("Why?").fill("burnt")
@@ -71,7 +71,7 @@ def test_an_experiment_on_a_phone(page, served, store):
     page.get_by_role("button", name="Save tags").click()
     page.get_by_role("button", name="Archive").click()
     expect(page.get_by_role("button", name="Bring it back")).to_be_visible()
-    check_access(page)
+    check_access(page, colours=True)
     page.goto(served)
     expect(page.get_by_text("All studies are archived.")).to_be_visible()
     page.get_by_label("Show archived studies").check()
@@ -188,7 +188,7 @@ def test_a_file_of_rewards(page, served, store):
     expect(page.get_by_text("Line 3: there is no arm 'q'")).to_be_visible()
     expect(page.get_by_text("Line 4: the reward 'x' is not a number.")).to_be_visible()
     expect(page.get_by_role("button", name="Import")).to_have_count(0)
-    check_access(page)
+    check_access(page, colours=True)
     assert study.head == 1
     upload(f"pull;arm;reward\n{pull.id};;0,5\n;b;1,25\n")
     expect(page.get_by_text("2 rows can be read (1 of a pull, 1 made elsewhere).")).to_be_visible()
@@ -219,7 +219,7 @@ def test_what_a_worker_needs(page, served, store):
     expect(in_r).to_contain_text(f"{served}/v1/studies/a%2Fb%20'mix'")
     bare = re.sub(r'"[^"]*"|#.*', "", in_r.inner_text())  # R is not here: what opens closes
     assert [bare.count(one) for one in "([{"] == [bare.count(one) for one in ")]}"]
-    check_access(page)
+    check_access(page, colours=True)
 
 
 def test_remarks_and_extensions(page, served, store):

@@ -22,7 +22,7 @@ def test_tokens(page, served, store):
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("only for people who have a token")).to_be_visible()
     expect(page.get_by_role("textbox", name="Your token")).to_be_focused()
-    check_access(page)
+    check_access(page, colours=True)
     assert "mix" not in page.content()
     enter("sx_00000000_" + "x" * 43)
     expect(dialog.get_by_text("not known here")).to_be_visible()

@@ -71,7 +71,7 @@ def test_the_answer_in_plain_words(page, served, store):
     study.tell_many([sx.Reward(2.0, arm=arm) for arm in 5 * list(easy)])
     expect(means.locator("polyline.later")).to_have_count(5)
     expect(means.get_by_role("img", name=re.compile(f"^a: .* {decided} rewards"))).to_be_visible()
-    check_access(page)
+    check_access(page, colours=True)
 
 
 def test_what_users_write_is_text(page, served, store):
@@ -164,7 +164,7 @@ def test_measured_limits(page, served, store, tmp_path):
     check_access(page)
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size(PHONE)
-    check_access(page)
+    check_access(page, colours=True)
     explore(Study.create(store, "none", trial(-1.0)))
     page.goto(f"{served}/studies/none")
     expect(page.get_by_text("no mix keeps toxicity below -1.").first).to_be_visible()
@@ -205,12 +205,12 @@ def test_sizes_and_colours(page, served, store):
             page.goto(served + path)
             expect(page.get_by_role("heading", name=heading)).to_be_visible()
             expect(page.locator("table").first).to_be_visible()
-            check_access(page)
+            check_access(page, colours=True)
         page.goto(served)
         page.get_by_role("link", name="mix with").click()
         expect(page.get_by_role("img", name=re.compile("^Evidence"))).to_be_visible()
         expect(page.get_by_role("img", name=re.compile("^Shares of the samples"))).to_be_visible()
-        check_access(page)
+        check_access(page, colours=True)
 
 
 @pytest.mark.parametrize(
