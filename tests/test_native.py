@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
+from engines import natively
 from nightly import nightly
 from simplexplore.exploration import compile as compiling
 from simplexplore.exploration.compile import Program
@@ -100,7 +101,7 @@ def test_compiled_and_uncompiled_events_are_the_same(sampler, rewards, monkeypat
     plan = prepare(problem(rewards, scenario="anytime"), sampler, "mixture")
     kinds = np.tile([records.ASKED, records.ASKED, records.TOLD, records.TOLD], 30)
     states = []
-    for long in (1e9, -1.0):  # never, always
+    for long in (math.inf, -1.0):  # never, always
         monkeypatch.setattr(compiling.Stopwatch, "LONG", long)
         engine = Engine(plan)
         engine.forget(streams(3, range(1))[0])
@@ -114,7 +115,7 @@ def test_compiled_and_uncompiled_events_are_the_same(sampler, rewards, monkeypat
             means = np.asarray(plan.problem.means)[arms[2:]]
             rewarded = (draw.random(2) < means).astype(float)
             engine.fold(kinds[i + 2 : i + 4], arms[2:], rewarded)
-        assert (engine._stopwatch.seconds > 0) == (long > 0)
+        assert engine._has_blocks == (long < 0)
         states.append(engine.state())
     assert states[0].keys() == states[1].keys()
     for name, array in states[0].items():
@@ -310,6 +311,18 @@ def test_machine_code_for_events_to_come(monkeypatch, events, used, made):
     assert (stopwatch.is_long, stopwatch.is_up) == (used, made)
     stopwatch.foresee(1)  # a long import does not make the next reward a long one
     assert not stopwatch.is_long
+
+
+def test_machine_code_in_memory_is_used_at_once(monkeypatch):
+    monkeypatch.setattr(compiling, "_IN_MEMORY", set())
+    plan = prepare(problem(sx.Gaussian(1.0)), "top-two", "gk16")
+    words = streams(3, range(1))[0]
+    used = []
+    for engine in (Engine(plan), natively(Engine(plan)), Engine(plan)):
+        engine.begin(words)
+        used.append(engine._has_blocks)
+        assert not engine._stopwatch.is_up  # nothing is compiled because of it
+    assert used == [False, True, True]
 
 
 def test_a_long_study_is_compiled_in_the_background(monkeypatch, tmp_path):

@@ -80,6 +80,10 @@ _ENTRIES: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+# Programs whose machine code is in memory, because a run of this process has used it.
+_IN_MEMORY: set[tuple[Any, ...]] = set()
+
+
 def kind_of(rewards: Family) -> str:
     """The kind of rewards that machine code is for: a key of `slots.KINDS`."""
     if not rewards.knows_sigma:
@@ -156,10 +160,16 @@ class Program:
         """Where compiled code finds a function; 0 if nothing of this run calls it."""
         return self.bound(slot, function).address if slot in self._used else 0
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether another run has had the machine code read already."""
+        return self._made_with in _IN_MEMORY
+
     def block(self, record: Any, former: Block | None = None) -> Block:
         """A record for compiled code; a former block, if it says the same."""
         if former is not None and former.holds(record):
             return former
+        _IN_MEMORY.add(self._made_with)
         return Block(record, self.address)
 
     def units(self, entry: str) -> list[Unit]:
@@ -296,7 +306,13 @@ def is_switched_off() -> bool:
 
 
 class Stopwatch:
-    """Says when uncompiled work has taken so long that machine code pays."""
+    """Says when uncompiled work has taken so long that machine code pays.
+
+    Parameters
+    ----------
+    in_memory : bool
+        Whether machine code need not be read: it pays from the first moment on.
+    """
 
     # About what it takes to read machine code from disk, and to compile it: at worst twice the
     # time of whoever knew beforehand.
@@ -305,8 +321,8 @@ class Stopwatch:
     # What an event takes uncompiled when many come together (kernels/lists.py).
     EVENT = 4e-5
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
+    def __init__(self, in_memory: bool = False) -> None:
+        self.seconds = math.nextafter(self.LONG, math.inf) if in_memory else 0.0
         self._foreseen = 0.0
 
     @contextlib.contextmanager

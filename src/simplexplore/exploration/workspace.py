@@ -140,7 +140,7 @@ class Workspace:
         self._has_blocks = False  # of the records as they are now
         self._room: Events | None = None  # for the events taken in last
         self._room_block: Block | None = None
-        self._stopwatch = Stopwatch()
+        self._stopwatch = Stopwatch(self._program.is_in_memory)
         self._lists = Lists()
         self.pending: Array = np.zeros(self._setting.size)
         self.is_enough = False
