@@ -318,7 +318,8 @@ def test_machine_code_in_memory_is_used_at_once(monkeypatch):
     plan = prepare(problem(sx.Gaussian(1.0)), "top-two", "gk16")
     words = streams(3, range(1))[0]
     used = []
-    for engine in (Engine(plan), natively(Engine(plan)), Engine(plan)):
+    for make in (Engine, lambda plan: natively(Engine(plan)), Engine):
+        engine = make(plan)
         engine.begin(words)
         used.append(engine._has_blocks)
         assert not engine._stopwatch.is_up  # nothing is compiled because of it
