@@ -31,7 +31,7 @@ from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
 from simplexplore.problem.problem import SCENARIOS, Problem
 from strategies import CASES, case, distinct_means, exact_means, systems
 
-HYPOTHESIS = examples(20)
+HYPOTHESIS = examples(15)
 
 # Exact vertices, then Newton's method on the optimality conditions in 40-digit arithmetic (mpmath),
 # certified as in docs/theory/characteristic_time.md; rounded to floats.

@@ -96,7 +96,7 @@ def folded(engine, given, step):
     return done, {name: array.tobytes() for name, array in engine.state().items()}
 
 
-@examples(10)
+@examples(6)
 @given(
     name=st.sampled_from(list(CASES)),
     seed=st.integers(0, 2**32 - 1),

@@ -115,7 +115,7 @@ def test_an_explorer_told_the_same_repeats_a_simulated_run():
 
 def test_runs_do_not_depend_on_workers_and_are_kept(tmp_path):
     problem = trial()
-    one, two = (simulate(problem, runs=12, seed=1, workers=w) for w in (1, 3))
+    one, two = (simulate(problem, runs=6, seed=1, workers=w) for w in (1, 3))
     assert np.array_equal(one.pulls, two.pulls)
     assert one.summary() | {"microseconds_per_step": 0} == two.summary() | {
         "microseconds_per_step": 0

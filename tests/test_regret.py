@@ -115,9 +115,9 @@ def test_where_epsilon_refuses():
     )
     with pytest.raises(sx.SimplexploreError, match="400"):
         sx.simulate(problem.replace(epsilon=0.3), runs=1)
-    results = sx.simulate(problem, runs=4, stop_when={"regret": 0.3})
+    results = sx.simulate(problem, runs=2, stop_when={"regret": 0.3})
     assert results.correct.all()
-    assert results.stopping_times.mean() < sx.simulate(problem, runs=4).stopping_times.mean()
+    assert results.stopping_times.mean() < sx.simulate(problem, runs=2).stopping_times.mean()
 
 
 @pytest.mark.parametrize("threshold", ["gk16", "mixture"])

@@ -250,7 +250,7 @@ def test_compiled_and_uncompiled_evidence_have_the_same_bits():
                 moment = (*engine.evidence(), engine.surplus(), engine.gain_bounds())
                 seen.append(np.hstack(moment).tobytes())
 
-        follow(engine, rewards, 160, each=look)
+        follow(engine, rewards, 160 if NIGHTLY else 140, each=look)
     assert found[0] == found[1]
     assert compiled.evidence()[0].max() > 3
     for name, array in compiled.state().items():
