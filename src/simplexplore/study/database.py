@@ -30,6 +30,10 @@ from .forks import FORKS
 from .sqlite_file import PATIENCE, SqliteFile
 
 
+# Connections that are kept open when nobody uses them.
+_KEPT_FILES, _KEPT_SESSIONS = 64, 20
+
+
 class Database:
     """A SQLite file or a PostgreSQL database."""
 
@@ -54,11 +58,16 @@ class Database:
         return self._url.render_as_string(hide_password=False)
 
     def _make_engine(self) -> sa.Engine:
-        # Each thread uses one connection at a time: their number is limit enough.
+        # Each thread uses one connection at a time: their number is limit enough. Those beyond a
+        # pool's size are closed after use, and opening one takes longer than most transactions;
+        # but a PostgreSQL server has room for a hundred of all its clients.
         if self._file is not None:
             file = self._file
             engine = sa.create_engine(
-                self._url, max_overflow=-1, connect_args={"timeout": PATIENCE}
+                self._url,
+                pool_size=_KEPT_FILES,
+                max_overflow=-1,
+                connect_args={"timeout": PATIENCE},
             )
 
             def connect(_dialect: Any, _record: Any, _path: Any, options: dict[str, Any]) -> Any:
@@ -69,6 +78,7 @@ class Database:
         try:
             engine = sa.create_engine(
                 self._url,
+                pool_size=_KEPT_SESSIONS,
                 max_overflow=-1,
                 pool_use_lifo=True,
                 connect_args={"connect_timeout": 10},
