@@ -61,6 +61,6 @@ def uncompiled(engine):
         with np.errstate(all="ignore"):
             return _ENTRIES[entry][0](engine._setting, *engine._arrays, *arguments)
 
-    engine._stopwatch.seconds = -math.inf
+    engine._stopwatch.LONG = math.inf
     engine.compile, engine._natively = (lambda: None), plainly
     return engine

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import defaultdict
 from pathlib import Path
 
 import numba
@@ -314,7 +315,7 @@ def test_machine_code_for_events_to_come(monkeypatch, events, used, made):
 
 
 def test_machine_code_in_memory_is_used_at_once(monkeypatch):
-    monkeypatch.setattr(compiling, "_IN_MEMORY", set())
+    monkeypatch.setattr(compiling.Stopwatch, "_together", defaultdict(float))
     plan = prepare(problem(sx.Gaussian(1.0)), "top-two", "gk16")
     words = streams(3, range(1))[0]
     used = []
@@ -323,6 +324,21 @@ def test_machine_code_in_memory_is_used_at_once(monkeypatch):
         engine.begin(words)
         used.append(engine._has_blocks)
         assert not engine._stopwatch.is_up  # nothing is compiled because of it
+    assert used == [False, True, True]
+
+
+def test_short_runs_count_together(monkeypatch):
+    monkeypatch.setattr(compiling.Stopwatch, "_together", defaultdict(float))
+    monkeypatch.setattr(compiling.Stopwatch, "LONG", 0.05)
+    plan = prepare(problem(sx.Gaussian(1.0)), "top-two", "gk16")
+    natively(Engine(plan))._program.compile("step")  # it is on disk
+    used = []
+    for _ in range(3):
+        engine = Engine(plan)
+        with engine._stopwatch.running():
+            time.sleep(0.03)
+        engine.begin(streams(3, range(1))[0])
+        used.append(engine._has_blocks)
     assert used == [False, True, True]
 
 

@@ -16,10 +16,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from simplexplore.errors import SettingError
 from simplexplore.kernels import (
@@ -78,10 +79,6 @@ _ENTRIES: dict[str, tuple[Callable[..., Any], str]] = {
     "surplus": (search.surplus, "Surplus"),
     "gain": (search.gain_bound, "Gain"),
 }
-
-
-# Programs whose machine code is in memory, because a run of this process has used it.
-_IN_MEMORY: set[tuple[Any, ...]] = set()
 
 
 def kind_of(rewards: Family) -> str:
@@ -160,16 +157,15 @@ class Program:
         """Where compiled code finds a function; 0 if nothing of this run calls it."""
         return self.bound(slot, function).address if slot in self._used else 0
 
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether another run has had the machine code read already."""
-        return self._made_with in _IN_MEMORY
+    def stopwatch(self) -> Stopwatch:
+        """A stopwatch for one run."""
+        return Stopwatch(self._made_with)
 
     def block(self, record: Any, former: Block | None = None) -> Block:
         """A record for compiled code; a former block, if it says the same."""
         if former is not None and former.holds(record):
             return former
-        _IN_MEMORY.add(self._made_with)
+        self.stopwatch().skip_reading()
         return Block(record, self.address)
 
     def units(self, entry: str) -> list[Unit]:
@@ -227,6 +223,10 @@ class MeasuredProgram:
     """
 
     _thread: threading.Thread | None = None
+
+    def stopwatch(self) -> Stopwatch:
+        """A stopwatch for one run."""
+        return Stopwatch(type(self))
 
     def unit(self, entry: str) -> Unit:
         """The machine code of "simulate" or "advance"."""
@@ -310,9 +310,11 @@ class Stopwatch:
 
     Parameters
     ----------
-    in_memory : bool
-        Whether machine code need not be read: it pays from the first moment on.
+    program : hashable, optional
+        Runs of one program in one process count together: a service has many short ones.
     """
+
+    _together: ClassVar[defaultdict[Any, float]] = defaultdict(float)
 
     # About what it takes to read machine code from disk, and to compile it: at worst twice the
     # time of whoever knew beforehand.
@@ -321,8 +323,9 @@ class Stopwatch:
     # What an event takes uncompiled when many come together (kernels/lists.py).
     EVENT = 4e-5
 
-    def __init__(self, in_memory: bool = False) -> None:
-        self.seconds = math.nextafter(self.LONG, math.inf) if in_memory else 0.0
+    def __init__(self, program: Any = None) -> None:
+        self.seconds = 0.0
+        self._program = program
         self._foreseen = 0.0
 
     @contextlib.contextmanager
@@ -332,7 +335,15 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.seconds += time.perf_counter() - began
+            taken = time.perf_counter() - began
+            self.seconds += taken
+            if self._program is not None:
+                self._together[self._program] += taken
+
+    def skip_reading(self) -> None:
+        """Machine code has been read: from now on it pays at once."""
+        enough = math.nextafter(self.LONG, math.inf)
+        self._together[self._program] = max(self._together[self._program], enough)
 
     def skip(self) -> None:
         """Do not wait: machine code is there, or worth its time."""
@@ -348,12 +359,16 @@ class Stopwatch:
     @property
     def is_long(self) -> bool:
         """Whether it is time to use machine code if there is some."""
-        return max(self.seconds, self._foreseen) > self.LONG
+        return self._spent > self.LONG
 
     @property
     def is_up(self) -> bool:
         """Whether it is time to compile."""
-        return max(self.seconds, self._foreseen) > self.ENOUGH
+        return self._spent > self.ENOUGH
+
+    @property
+    def _spent(self) -> float:
+        return max(self.seconds, self._foreseen, self._together[self._program])
 
 
 def main() -> None:

@@ -123,6 +123,7 @@ class MeasuredEngine(MeasuredEvidence):
         if self._is_native:
             if self._blocks is None:
                 self._blocks = self._as_blocks(self._setting, self._run, self._work)
+                self._stopwatch.skip_reading()
             blocks = (block.address for block in self._blocks)
             return int(self._program.unit("advance").entry(*blocks, judging, choosing))
         with self._stopwatch.running(), np.errstate(all="ignore"):

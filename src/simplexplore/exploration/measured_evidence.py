@@ -35,7 +35,7 @@ from simplexplore.kernels.measured_search import (
     search,
 )
 
-from .compile import MeasuredProgram, Stopwatch
+from .compile import MeasuredProgram
 from .evidence import most_lacking
 from .measured_arrays import levels, make_run, make_setting, make_work
 from .plan import Plan
@@ -73,7 +73,8 @@ class MeasuredEvidence:
 
     def _make_room(self) -> None:
         self._run, self._work = make_run(self._setting), make_work(self._setting)
-        self._program, self._stopwatch = MeasuredProgram(), Stopwatch()
+        self._program = MeasuredProgram()
+        self._stopwatch = self._program.stopwatch()
         self._blocks: list[Block] | None = None
         self._lists, self._is_listed = Lists(), False
         self._known: dict[str, tuple[tuple[object, ...], Any]] = {}

@@ -30,7 +30,7 @@ from simplexplore.problem.spelling import listed
 from simplexplore.samplers.declarations import is_ours
 
 from .arrays import COUNTING, first_pulls, fitted, make_setting, make_state, scenario_of_rule
-from .compile import Program, Stopwatch, is_switched_off, kind_of
+from .compile import Program, is_switched_off, kind_of
 from .plan import Plan
 from .vertex_table import LARGE, AnswerTable, VertexTable
 
@@ -140,7 +140,7 @@ class Workspace:
         self._has_blocks = False  # of the records as they are now
         self._room: Events | None = None  # for the events taken in last
         self._room_block: Block | None = None
-        self._stopwatch = Stopwatch(self._program.is_in_memory)
+        self._stopwatch = self._program.stopwatch()
         self._lists = Lists()
         self.pending: Array = np.zeros(self._setting.size)
         self.is_enough = False
