@@ -14,12 +14,12 @@ import workers
 from servers import Process
 from service_client import until
 from simplexplore.errors import ConflictError, PullError, SettingError, StoreError
-from simplexplore.service import study_queue
+from simplexplore.service import commit_queue
 from simplexplore.service.open_studies import OpenStudies
 from simplexplore.service.worker_processes import WorkerProcesses
 from simplexplore.service.worker_threads import WorkerThreads
 from simplexplore.study import replica
-from simplexplore.study.group import Request, commit
+from simplexplore.study.group import Request, commit, may_go_with_others
 from simplexplore.study.pulls import Reward
 from simplexplore.study.replica import Replica
 from simplexplore.study.state import State
@@ -173,13 +173,13 @@ def watched_groups(monkeypatch, seconds=0.0):
     """How many requests each group of a service had in the end; each is written for some time."""
     sizes = []
 
-    def watched(study, requests, more):
+    def watched(study, requests, more, *, flushing):
         time.sleep(seconds)
-        outcomes = commit(study, requests, more)
+        outcomes = commit(study, requests, more, flushing=flushing)
         sizes.append(len(requests))
         return outcomes
 
-    monkeypatch.setattr(study_queue, "commit", watched)
+    monkeypatch.setattr(commit_queue, "commit", watched)
     return sizes
 
 
@@ -241,6 +241,68 @@ def test_the_service_commits_in_groups(study, url, monkeypatch):
     assert [pull.id for (pull,) in found] == [pull.id for pull in study.pending()[1:]]
     assert sum(sizes) == 1 + 20
     assert len(sizes) < 10
+
+
+NAMES = ("one", "two", "three")
+
+
+def asked_of_all(url, monkeypatch, flush=Store.flush):
+    """Outcomes of six asks of three studies that wait together, and what happened meanwhile."""
+    happened, append = [], Store.append
+    sizes = watched_groups(monkeypatch, seconds=0.1)
+    monkeypatch.setattr(replica, "_LONG", 60.0)
+
+    async def many():
+        threads, processes = WorkerThreads(), WorkerProcesses()
+        store = Store(url)
+        for name in NAMES:
+            Study.create(store, name, workers.star(), "ctns").close()
+        studies = OpenStudies(store, threads, processes)
+        for name in NAMES:
+            await studies.commit("token", name, asking(1, "opens it"))
+        first = asyncio.ensure_future(studies.commit("token", "one", asking(1, "first")))
+        await asyncio.sleep(0)
+        sizes.clear()
+        monkeypatch.setattr(
+            Store, "append", lambda *a, **k: happened.append("append") or append(*a, **k)
+        )
+        monkeypatch.setattr(Store, "flush", lambda self: happened.append("flush") or flush(self))
+        found = await asyncio.gather(
+            *(studies.commit("token", name, asking(2, key)) for key in "xy" for name in NAMES),
+            return_exceptions=True,
+        )
+        await asyncio.gather(first, return_exceptions=True)
+        threads.close()
+        processes.close()
+        return found
+
+    return asyncio.run(many()), happened, sizes
+
+
+def test_studies_in_a_sqlite_file_share_a_flush(sqlite_url, monkeypatch):
+    found, happened, sizes = asked_of_all(sqlite_url, monkeypatch)
+    # Whoever came first, with the next one, who was of the same study; then all others, by study.
+    assert sizes == [2, 2, 2, 1]
+    assert happened == ["append", "flush", "append", "append", "append", "flush"]
+    for i, name in enumerate(NAMES):
+        study = Study.open(sqlite_url, name)
+        asked = [pull.id for pull in study.pending()]
+        assert asked[-4:] == [pull.id for pull in found[i] + found[3 + i]]
+        assert study.verify()
+
+
+def test_no_study_is_answered_before_the_flush(sqlite_url, monkeypatch):
+    def fail(_):
+        raise StoreError("the disk failed")
+
+    found, *_ = asked_of_all(sqlite_url, monkeypatch, fail)
+    assert [type(one) for one in found] == 6 * [StoreError]
+
+
+def test_who_takes_long_goes_alone(study):
+    quick, slow = asking(3), asking(replica._MANY_EVENTS)
+    assert may_go_with_others(study, quick) == study.store.is_sqlite
+    assert not may_go_with_others(study, slow)
 
 
 @sqlite_at_night

@@ -67,8 +67,8 @@ def test_a_study_that_was_slow_once_is_quick_again(sqlite_url, monkeypatch, paus
     monkeypatch.setattr(replica, "_LONG", 0.1)
     paused.append(lambda: time.sleep(0.3))
     study.ask()
-    assert study._replica._is_long(events=1)
-    until(lambda: study.ask() and not study._replica._is_long(events=1))
+    assert study._replica.is_long(events=1)
+    until(lambda: study.ask() and not study._replica.is_long(events=1))
 
 
 @pytest.mark.parametrize("column", ["key", "pull"])

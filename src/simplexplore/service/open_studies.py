@@ -10,14 +10,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from simplexplore.study.group import Request
+from simplexplore.protocol import MAX_BATCH
+from simplexplore.study.group import Request, may_go_with_others
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
 
 from . import heavy_work
+from .commit_queue import CommitQueue
 from .fair_queue import FairQueue
 from .heavy_work import Where
-from .study_queue import StudyQueue
 from .worker_processes import WorkerProcesses
 from .worker_threads import Finish, Result, WorkerThreads
 
@@ -30,6 +31,9 @@ _LARGE = 64
 
 # Studies opened at a time, one for each token.
 _MOST_OPENING = 4
+
+# Events of several studies that are decided before any of them is answered.
+_TOGETHER = 1024
 
 # Requests of a token at a time, more than those of other kinds: a group takes one thread.
 _IN_GROUPS = 16
@@ -52,7 +56,8 @@ class OpenStudies:
         self._threads = threads
         self._processes = processes
         self._writing: dict[str, FairQueue] = {}
-        self._queues: dict[str, StudyQueue] = {}
+        self._queues: dict[str, CommitQueue] = {}
+        self._quick = CommitQueue(threads, _TOGETHER)  # to any study
         self._opening = FairQueue(_MOST_OPENING, 1)
         self._mutex = threading.Lock()
         self._open: OrderedDict[tuple[str, bool], Study] = OrderedDict()
@@ -91,7 +96,7 @@ class OpenStudies:
         study = await self._study(token, (name, False))
         if _is_large(study):
             return await self.write(token, name, request.work)
-        begin = partial(self._queue(name).add, study, request)
+        begin = partial(self._queue(study, request).add, study, request)
         return await self._threads.admit(token, begin, _IN_GROUPS)
 
     def commits(self, token: str, name: str, request: Request, done: Finish) -> bool:
@@ -100,15 +105,17 @@ class OpenStudies:
         if study is None or _is_large(study):
             return False
         return self._threads.admits(
-            token, partial(self._queue(name).add, study, request), done, _IN_GROUPS
+            token, partial(self._queue(study, request).add, study, request), done, _IN_GROUPS
         )
 
-    def _queue(self, name: str) -> StudyQueue:
+    def _queue(self, study: Study, request: Request) -> CommitQueue:
+        if may_go_with_others(study, request):
+            return self._quick
         if len(self._queues) > _MOST_OPEN:
             self._queues = {k: queue for k, queue in self._queues.items() if not queue.is_empty}
-        if name not in self._queues:
-            self._queues[name] = StudyQueue(self._threads)
-        return self._queues[name]
+        if study.name not in self._queues:
+            self._queues[study.name] = CommitQueue(self._threads, MAX_BATCH)
+        return self._queues[study.name]
 
     async def _apart(
         self, token: str, name: str, work: Callable[[Study], Result], *, writing: bool

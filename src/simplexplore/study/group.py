@@ -35,13 +35,25 @@ class Request(NamedTuple):
     keys: Sequence[str] | None = ()
 
 
+def may_go_with_others(study: Study, request: Request) -> bool:
+    """Whether requests to other studies can wait for this one: on SQLite, where it is quick.
+
+    Writers of all studies take turns there anyway.
+    """
+    return study.store.is_sqlite and not study._replica.is_long(request.events)
+
+
 def commit(
-    study: Study, requests: list[Request], more: Callable[[], Sequence[Request]] = tuple
+    study: Study,
+    requests: list[Request],
+    more: Callable[[], Sequence[Request]] = tuple,
+    *,
+    flushing: bool = True,
 ) -> list[Any]:
     """Do what is requested; returns results, and errors where something was refused.
 
     Those who came while others were waited for join: `more` gives them, and they are added to the
-    requests. When this returns, all of it is on the disk.
+    requests. When this returns, all of it is on the disk, or will be once the store is flushed.
     """
     replica: Replica = study._replica
 
@@ -52,7 +64,9 @@ def commit(
 
     try:
         events = sum(request.events for request in requests)
-        return replica.transact(decide, idempotent=True, events=events, keys=_keys(requests))
+        return replica.transact(
+            decide, idempotent=True, events=events, keys=_keys(requests), flushing=flushing
+        )
     except Exception as error:
         if isinstance(error, StoreError) and error.passing:  # all have waited long enough
             return [error] * len(requests)

@@ -181,11 +181,13 @@ class Replica:
         idempotent: bool = False,
         events: int = 1,
         keys: Sequence[str] = (),
+        flushing: bool = True,
     ) -> Result:
         """Let a decision about some events be taken in a transaction of its own.
 
         It sees the latest state, and what was recorded under keys is read when it begins. Inside
         another decision it becomes part of that one's transaction, which is flushed when it ends.
+        Who has it not flushed does so before anything is acknowledged.
 
         A lost connection is tried again for a while, unless it was lost during the commit and
         the decision is not idempotent: then nobody knows whether it was recorded.
@@ -199,7 +201,8 @@ class Replica:
             try:
                 with FORKS, self._mutex:
                     result = self._attempt(work, attempt, events, keys)
-                self.store.flush()  # other threads go on meanwhile
+                if flushing:
+                    self.store.flush()  # other threads go on meanwhile
                 return result
             except StoreError as error:
                 if error.passing and attempt.is_committing and not idempotent:
@@ -217,7 +220,7 @@ class Replica:
         events: int,
         keys: Sequence[str],
     ) -> Result:
-        if self._is_long(events):
+        if self.is_long(events):
             try:
                 return self._decided_before(work, attempt, keys)
             except _OvertakenError:
@@ -251,7 +254,7 @@ class Replica:
         self._longest = max(_MEMORY * self._longest, time.perf_counter() - began)
         return result
 
-    def _is_long(self, events: int) -> bool:
+    def is_long(self, events: int) -> bool:
         """Whether a decision may take so long that the writers of other studies should not wait."""
         if not self.store.is_sqlite or time.monotonic() < self._crowded_until:
             return False
