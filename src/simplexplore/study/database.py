@@ -29,7 +29,6 @@ from simplexplore.errors import SettingError, StoreError
 from .forks import FORKS
 from .sqlite_file import PATIENCE, SqliteFile
 
-
 # Connections that are kept open when nobody uses them.
 _KEPT_FILES, _KEPT_SESSIONS = 64, 20
 
