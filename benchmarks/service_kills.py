@@ -1,8 +1,9 @@
 """Servers killed under load: nothing acknowledged is lost, and clients recover by themselves.
 
-    python benchmarks/service_kills.py [--kills N]
+    python benchmarks/service_kills.py [--kills N] [--studies N]
 
-Eight clients ask and tell in batches of 5 through `sx.connect` while the server is killed
+Eight clients of one study, or as many shared out over several, ask and tell in batches of 5 through
+`sx.connect` while the server is killed
 (SIGKILL) at random moments and started again, half of the times on SQLite, half on
 PostgreSQL. Each time it has answered every client: where starting takes long, killing it sooner
 would only show for how long clients wait. Afterwards every acknowledged reward must be in the
@@ -37,20 +38,27 @@ CLIENTS = 8
 CREW_SECONDS = 60.0
 
 
-def wait_for_answers(crew: workers.Crew, until: float) -> bool:
+def wait_for_answers(crews: list[workers.Crew], until: float) -> bool:
     """Wait until every client was answered; False if that took too long."""
-    before = [log.stat().st_size if log.exists() else 0 for log in crew.logs]
+
+    def sizes() -> list[int]:
+        logs = [log for crew in crews for log in crew.logs]
+        return [log.stat().st_size if log.exists() else 0 for log in logs]
+
+    before = sizes()
     while time.monotonic() < until:
         time.sleep(0.01)
-        after = [log.stat().st_size if log.exists() else 0 for log in crew.logs]
+        after = sizes()
         if all(x < y for x, y in zip(before, after, strict=True)):
             return True
     return False
 
 
-def kill(store: str, url: str, kills: int, folder: Path) -> None:
-    study = sx.Study.create(url, "killed", workers.star(), "ctns")
-    study.ask()
+def kill(store: str, url: str, kills: int, count: int, folder: Path) -> None:
+    names = [f"killed {i}" for i in range(count)]
+    studies = [sx.Study.create(url, name, workers.star(), "ctns") for name in names]
+    for study in studies:
+        study.ask()
     served = Process(url, folder / "log")
     rng = np.random.default_rng(0)
     started = time.monotonic()
@@ -58,21 +66,27 @@ def kill(store: str, url: str, kills: int, folder: Path) -> None:
     done = 0
     # Crews work for a while; a client that gave up would end its crew with an error.
     while done < kills:
-        place = Path(tempfile.mkdtemp(dir=folder))
-        crew = workers.Crew(served.url, "killed", CLIENTS, 5, CREW_SECONDS, place)
+        crews = [
+            workers.Crew(
+                *(served.url, name, CLIENTS // count, 5, CREW_SECONDS, tempfile.mkdtemp(dir=folder))
+            )
+            for name in names
+        ]
         until = time.monotonic() + CREW_SECONDS
-        while done < kills and wait_for_answers(crew, until):
+        while done < kills and wait_for_answers(crews, until):
             time.sleep(rng.uniform(0.05, 1.5))
             served.stop(signal.SIGKILL)
             served = Process(url, folder / "log", served.port)
             done += 1
-        crew.wait()
-        pairs = workers.acknowledged(crew.logs)
-        told += len(pairs)
-        assert workers.is_sound(study, pairs)
+        for crew, study in zip(crews, studies, strict=True):
+            crew.wait()
+            pairs = workers.acknowledged(crew.logs)
+            told += len(pairs)
+            assert workers.is_sound(study, pairs)
     served.stop()
+    events = sum(study.head for study in studies)
     print(
-        f"| {store} | {kills} | {told:,} | 0 | {study.head:,} | "
+        f"| {store} | {count} | {kills} | {told:,} | 0 | {events:,} | "
         f"{time.monotonic() - started:.0f} s |",
         flush=True,
     )
@@ -81,9 +95,10 @@ def kill(store: str, url: str, kills: int, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100, help="of the server, in all")
+    parser.add_argument("--studies", type=int, choices=(1, 2, 4, 8), default=1)
     options = parser.parse_args()
-    print("| store | kills | rewards acknowledged | lost or doubled | events | time |")
-    print("|---|---|---|---|---|---|")
+    print("| store | studies | kills | rewards acknowledged | lost or doubled | events | time |")
+    print("|---|---|---|---|---|---|---|")
     server = postgres.Server(durable=True) if postgres.binaries() else None
     with tempfile.TemporaryDirectory() as folder:
         stores = [("SQLite", f"sqlite:///{folder}/kills.db")]
@@ -92,7 +107,7 @@ def main() -> None:
         for store, url in stores:
             place = Path(folder, store)
             place.mkdir()
-            kill(store, url, options.kills // len(stores), place)
+            kill(store, url, options.kills // len(stores), options.studies, place)
     if server is not None:
         server.close()
 
