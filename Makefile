@@ -15,8 +15,8 @@ serve: $(READY)
 export PYTHONDONTWRITEBYTECODE :=
 
 # Tests of a file share what is made once for them: a server, a browser, results. Many tests wait
-# for something, so that there is room for one process more than cores. Files in conftest.py's order.
-PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+# for something: four processes keep two cores busy, three did not. Files in conftest.py's order.
+PYTEST := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 # Each process keeps to one core: threads of linear algebra would wait for each other, busily.
 test test-all coverage: export OPENBLAS_NUM_THREADS := 1
