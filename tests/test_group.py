@@ -301,6 +301,8 @@ def test_no_study_is_answered_before_the_flush(sqlite_url, monkeypatch):
 
 def test_who_takes_long_goes_alone(study):
     quick, slow = asking(3), asking(replica._MANY_EVENTS)
+    assert not may_go_with_others(study, quick)  # its journal is not read yet
+    study.ask()
     assert may_go_with_others(study, quick) == study.store.is_sqlite
     assert not may_go_with_others(study, slow)
 

@@ -38,9 +38,10 @@ class Request(NamedTuple):
 def may_go_with_others(study: Study, request: Request) -> bool:
     """Whether requests to other studies can wait for this one: on SQLite, where it is quick.
 
-    Writers of all studies take turns there anyway.
+    Writers of all studies take turns there anyway. Whoever has to read a journal first does not.
     """
-    return study.store.is_sqlite and not study._replica.is_long(request.events)
+    replica: Replica = study._replica
+    return study.store.is_sqlite and replica.is_loaded and not replica.is_long(request.events)
 
 
 def commit(

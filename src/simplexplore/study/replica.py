@@ -80,6 +80,11 @@ class Replica:
         with self.store.reading() as connection:
             return int(self._journal.head(connection).seq)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the state is in memory; else the journal has to be read."""
+        return self._state is not None
+
     @contextmanager
     def latest(self) -> Iterator[State]:
         """The state as it is now, for this thread alone."""
