@@ -375,12 +375,17 @@ def test_who_waits_is_told_how_long(monkeypatch, capsys):
             return 1
 
     monkeypatch.setattr(compiling, "PATIENCE", 0.1)
+    # In 0.1 s half of the first unit was made, perhaps: a fiftieth of what is left.
+    monkeypatch.setattr(compiling, "_SECONDS", {"simulate_runs": 2.0})
+    monkeypatch.setattr(compiling, "_SECONDS_OF_OTHERS", 12.25)
+    monkeypatch.setattr(compiling, "_SECONDS_OF_NUMBA", 0.0)
     plan = prepare(problem(), "top-two", "gk16")
     program = Engine(plan)._program
     units = [Slow(unit.function) for unit in program.units("simulate")]
     monkeypatch.setattr(program, "units", lambda _: units)
     program.compile("simulate")
     said = capsys.readouterr().err
+    assert len(units) == 5
     assert said == "compiling (once on this machine), about 5 s more ...\n"
     for unit in units:
         unit.is_ready = True
