@@ -104,7 +104,7 @@ class CommitQueue:
 
 
 def _by_study(group: list[_Waiting]) -> list[list[_Waiting]]:
-    parts: dict[int, list[_Waiting]] = {}
+    parts: dict[Study, list[_Waiting]] = {}
     for one in group:
-        parts.setdefault(id(one.study), []).append(one)
+        parts.setdefault(one.study, []).append(one)
     return list(parts.values())
