@@ -1,6 +1,7 @@
 """Constraints that cannot hold together, and which of them do not."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from reference_polytope import (
 from simplexplore.errors import InfeasibleError
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.problem import Problem
-from strategies import systems
+from strategies import System, systems
 
 HYPOTHESIS = examples(20)
 
@@ -88,6 +89,26 @@ def test_larger_conflict_first_still_names_the_smallest():
     with pytest.raises(InfeasibleError, match="these 2 cannot hold together") as error:
         Polytope(Problem(["a", "b", "c"], rows))
     assert error.value.conflict == ("c1", "c2")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_limits_on_single_arms_name_the_fewest(seed):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for a in np.repeat(range(3), rng.integers(1, 3, 3)):
+        low, high = sorted(Fraction(int(x), 20) for x in rng.integers(0, 12, 2))
+        ends = [(None, low), (high, None), (low, high)][rng.integers(3)]
+        rows.append((tuple(Fraction(int(b == a)) for b in range(3)), *ends))
+    problem = System(3, tuple(rows)).problem()
+    if vertices(sides(3, rows), 3):
+        Polytope(problem)
+        return
+    with pytest.raises(InfeasibleError) as error:
+        Polytope(problem)
+    pairs = zip(rows, problem.names, strict=True)
+    named = [row for row, name in pairs if name in error.value.conflict]
+    assert len(named) == len(error.value.conflict) == smallest_conflict(3, rows)
+    assert not vertices(sides(3, named), 3)
 
 
 def test_one_row_alone_can_conflict():

@@ -22,10 +22,13 @@ FEW_CONSTRAINTS = 50
 def smallest_conflict(problem: Problem) -> list[int]:
     """Constraints that cannot hold together, as few as can be found.
 
-    Deleting one after the other leaves an irreducible conflict; then all smaller subsets
-    are tried, as many as a stated budget allows. Limits on single arms that conflict by
-    themselves need no search.
+    Where all are limits on single arms, the fewest are known. Otherwise deleting one after the
+    other leaves an irreducible conflict; then all smaller subsets are tried, as many as a stated
+    budget allows.
     """
+    form = StandardForm(problem)
+    if len(form.general) == 1:  # the total is the only row
+        return form.conflicting_limits()
 
     def feasible(chosen: Sequence[int]) -> bool:
         subset = [problem.constraints[k] for k in chosen]
@@ -44,7 +47,7 @@ def smallest_conflict(problem: Problem) -> list[int]:
     everything = range(len(problem.constraints))
     conflict = []
     if len(everything) > FEW_CONSTRAINTS:
-        conflict = StandardForm(problem).conflicting_limits()
+        conflict = form.conflicting_limits()
     conflict = conflict or delete(everything, list(everything))
     smaller = itertools.chain.from_iterable(
         itertools.combinations(everything, count) for count in range(1, len(conflict))

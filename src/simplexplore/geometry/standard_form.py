@@ -79,10 +79,18 @@ class StandardForm(ExactRows):
         return self.vertex_of(exact, columns)
 
     def conflicting_limits(self) -> list[int]:
-        """Constraints on single arms that conflict by themselves, few of them; [] if none do."""
-        for a, cap in self._cap_owner.items():
-            if (share := self.cap[a]) is not None and self.floor[a] > share:
-                return sorted({cap, self._floor_owner.get(a, cap)})
+        """Constraints on single arms that conflict by themselves, the fewest; [] if none do.
+
+        Some arm's floor is above its cap, floors sum to more than 1, or all arms have caps that
+        sum to less: otherwise shares between them sum to 1.
+        """
+        crossed = [
+            sorted({cap, self._floor_owner.get(a, cap)})
+            for a, cap in self._cap_owner.items()
+            if (share := self.cap[a]) is not None and self.floor[a] > share
+        ]
+        if crossed:
+            return min(crossed, key=len)
         total, chosen = Fraction(0), []
         for a in sorted(self._floor_owner, key=lambda a: -self.floor[a]):
             total += self.floor[a]
