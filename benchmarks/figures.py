@@ -2,7 +2,8 @@
 
     python benchmarks/figures.py [--base COMMIT] [--rounds N] [--out FILE]
 
-Times are CPU time, the least of N rounds, so that a busy machine changes them little. The other
+Times are CPU time, the least of N rounds, so that a busy machine changes them little; steps are by
+the clock, as `simulate` says them. The other
 commit is checked out into a temporary folder; its rounds and ours take turns, each with its own
 source and its own machine code. Only public names are used: commits may be old.
 """
@@ -152,7 +153,8 @@ def main() -> None:
         else:
             found = compare(trees, chosen.rounds)
     machine = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
-    text = f"CPU time, the least of {chosen.rounds} rounds; {machine}.\n\n{table(found)}"
+    times = f"CPU time (steps: by the clock), the least of {chosen.rounds} rounds"
+    text = f"{times}; {machine}.\n\n{table(found)}"
     print(text)
     if chosen.out:
         chosen.out.write_text(text)
