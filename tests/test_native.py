@@ -165,6 +165,25 @@ def control_of_all_sorts(setting, table, run, memory, row):  # noqa: ARG001
     return total + least
 
 
+@kernel
+def types_of_all_sorts(setting, table, run, memory, row):  # noqa: ARG001
+    """Names that stand for a whole number and for a fraction, before and after each other."""
+    count = setting.size
+    share = count
+    if row > 0:
+        share = count / 3
+    for _ in range(count):
+        _, least = share, -1
+        if share > 1.0:
+            least = 2
+            share = share - 0.5
+        run.n[least + 1] += share
+    status = records.STOPPED
+    if share < 1.0:
+        status = records.GO_ON
+    return status + (count // 2) / 4 + least
+
+
 OURS = "simplexplore.kernels.of_this_test"  # where no index counts from the end
 
 
@@ -174,6 +193,8 @@ OURS = "simplexplore.kernels.of_this_test"  # where no index counts from the end
         (indices_of_all_sorts, __name__),
         (control_of_all_sorts, __name__),
         (control_of_all_sorts, OURS),
+        (types_of_all_sorts, __name__),
+        (types_of_all_sorts, OURS),
     ],
 )
 def test_statements_are_compiled_as_in_python(function, module, monkeypatch):
@@ -198,8 +219,8 @@ def test_statements_are_compiled_as_in_python(function, module, monkeypatch):
 
 
 def test_numba_is_what_the_pipeline_expects():
-    # If this fails after an update of numba: pipeline.py and lowering.py must follow it. Until then
-    # plain.py serves, slower to compile and without a disk cache.
+    # If this fails after an update of numba: pipeline.py, frontend.py and lowering.py must follow
+    # it. Until then plain.py serves, slower to compile and without a disk cache.
     assert native._compiler() is pipeline.compiled
 
 

@@ -93,6 +93,15 @@ class _Lower(lowering.Lower):
         self._singly_assigned_vars = {name for name, home in homes.items() if home is not None}
         self._blk_local_varmap = {}
 
+    def lower_block(self, block: Any) -> None:
+        """A block. A kernel of ours makes no errors, so no messages are prepared for them."""
+        if not is_ours(self.func_ir.func_id.modname):
+            super().lower_block(block)
+            return
+        for inst in block.body:
+            self.loc = inst.loc
+            self.lower_inst(inst)
+
     def lower_inst(self, inst: Any) -> Any:
         """A statement."""
         if not isinstance(inst, nodes.Assign):

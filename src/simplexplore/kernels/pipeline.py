@@ -3,8 +3,9 @@
 Numba optimises every function with all that it calls, and then again in each of its callers. Here
 a kernel is left as it is until the unit that it is part of is optimised, once, as a whole, and
 branches on the kind of rewards are decided before types are inferred: all samplers together
-compile in a third of the time. What is found about types is remembered, and LLVM's code is written
-by lowering.py: again almost half of it. The machine code is kept on disk by us.
+compile in a third of the time. What is found about types is remembered, frontend.py finds them
+without what only other code needs, and lowering.py writes LLVM's code: again half of it. The
+machine code is kept on disk by us.
 
 If numba changes so that this cannot be imported, plain.py does the same through public functions:
 slower to compile, not kept on disk, the same results.
@@ -21,24 +22,19 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, typed_passes, untyped_passes
-from numba.core import ir as nodes
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.interpreter import Interpreter
-from numba.core.ir_utils import build_definitions, get_definition, guard
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.registry import CPUDispatcher, cpu_target
-from numba.core.ssa import reconstruct_ssa
-from numba.core.transforms import canonicalize_cfg
 from numba.extending import typeof_impl
 from numba.np import linalg
 
 from .collector import without_collector
+from .frontend import KernelFrontend, put_in_known
 from .kernel import options
-from .known_fields import put_in
 from .lowering import KernelLowering, is_ours, short_call
-from .record_types import WORD, Record, signature_of
+from .record_types import WORD, signature_of
 
 # Kernels own no memory, so reference counting (which costs more than the arithmetic) is off.
 # Python never calls a part: what it would need to do so would double the time to compile it.
@@ -101,6 +97,8 @@ def _modules_of(library: Any) -> list[Any]:
 class _Whole(_Library):
     """A unit's code: all but its entry is its own, to be inlined and dropped at will."""
 
+    machine_code = b""
+
     def finalize(self) -> None:
         for module in _modules_of(self):
             self._final_module.link_in(module, preserve=True)
@@ -108,7 +106,13 @@ class _Whole(_Library):
             if not function.is_declaration and not function.name.startswith("cfunc."):
                 function.linkage = "internal"
         self._optimize_final_module()
-        self._finalize_final_module()
+        self.machine_code = self._codegen._tm.emit_object(self._final_module)
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Numba would put it into memory; native.py does that."""
+        self._ensure_finalized()
+        return 0
 
     def _optimize_final_module(self) -> None:
         """Optimise once, and lightly.
@@ -135,7 +139,7 @@ def _describe_blocks(module: Any) -> None:
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _KnownFields(FunctionPass):
-    """Put in the kind of rewards, which a record's type says; branches on it go away."""
+    """For functions that are not ours, what `KernelFrontend` does too."""
 
     _name = "known_fields"
 
@@ -143,96 +147,7 @@ class _KnownFields(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        def definition(function: Any, variable: Any) -> Any:
-            return guard(get_definition, function, variable)
-
-        return put_in(state.func_ir, state.args, nodes, definition, Record)
-
-
-class _Interpreter(Interpreter):
-    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
-        """Look for what needs rewriting: `with`, stars and dicts, of which ours have none."""
-        if is_ours(self.func_id.modname):
-            return func_ir
-        return super().post_process(peepholes, func_ir)
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _TranslateByteCode(untyped_passes.TranslateByteCode):
-    """Numba's, with the class above."""
-
-    _name = "kernel_bytecode"
-
-    def run_pass(self, state: Any) -> bool:
-        state.func_ir = _Interpreter(state.func_id).interpret(state.bc)
-        return True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _Processing(untyped_passes.IRProcessing):
-    """Numba's, without looking how long variables live: nothing is to be freed."""
-
-    _name = "kernel_processing"
-
-    def run_pass(self, state: Any) -> bool:
-        if state.func_ir.is_generator:
-            return bool(super().run_pass(state))
-        state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
-        state.func_ir.generator_info = None
-        return True
-
-
-@register_pass(mutates_CFG=False, analysis_only=False)
-class _ReconstructSSA(untyped_passes.ReconstructSSA):
-    """The same."""
-
-    _name = "kernel_ssa"
-
-    def run_pass(self, state: Any) -> bool:
-        state.func_ir = reconstruct_ssa(state.func_ir)
-        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
-        return True
-
-
-@register_pass(mutates_CFG=False, analysis_only=False)
-class _StripPhis(typed_passes.PreLowerStripPhis):
-    """The same."""
-
-    _name = "kernel_strip_phis"
-
-    def run_pass(self, state: Any) -> bool:
-        state.func_ir = self._strip_phi_nodes(state.func_ir)
-        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
-        return True
-
-
-_OURS = {
-    untyped_passes.IRProcessing: _Processing,
-    typed_passes.NativeLowering: KernelLowering,
-    typed_passes.PreLowerStripPhis: _StripPhis,
-    untyped_passes.ReconstructSSA: _ReconstructSSA,
-    untyped_passes.TranslateByteCode: _TranslateByteCode,
-}
-
-# Passes for what no kernel has: closures, with blocks, literal types, array expressions. They find
-# nothing and take a sixth of numba's time.
-_IDLE = frozenset(
-    {
-        untyped_passes.FindLiterallyCalls,
-        untyped_passes.GenericRewrites,
-        untyped_passes.InlineClosureLikes,
-        untyped_passes.InlineInlinables,
-        untyped_passes.LiteralPropagationSubPipelinePass,
-        untyped_passes.LiteralUnroll,
-        untyped_passes.MakeFunctionToJitFunction,
-        untyped_passes.RewriteDynamicRaises,
-        untyped_passes.WithLifting,
-        typed_passes.DumpParforDiagnostics,
-        typed_passes.InlineOverloads,
-        typed_passes.IRLegalization,
-        typed_passes.NopythonRewrites,
-    }
-)
+        return put_in_known(state)
 
 
 class _Remembered:
@@ -263,6 +178,9 @@ class _Remembered:
         found = short_call(function, tuple(args))
         return found or self._asked(asked, "resolve_function_type", function, args, kws)
 
+    def resolve_getattr(self, kind: Any, name: str) -> Any:
+        return self._asked((kind, name), "resolve_getattr", kind, name)
+
     def resolve_setitem(self, *types_of: Any) -> Any:
         return self._asked(types_of, "resolve_setitem", *types_of)
 
@@ -282,13 +200,26 @@ class _PartCompiler(CompilerBase):
         super().__init__(_Remembered(typingctx), targetctx, library, *rest)
 
     def define_pipelines(self) -> list[Any]:
+        if is_ours(self.state.func_id.modname):
+            return [_passes()]
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [
-            (_OURS.get(one, one), what) for one, what in passes.passes if one not in _IDLE
-        ]
         passes.add_pass_after(_KnownFields, untyped_passes.RewriteSemanticConstants)
+        passes.passes = [
+            (KernelLowering if one is typed_passes.NativeLowering else one, what)
+            for one, what in passes.passes
+        ]
         passes.finalize()
         return [passes]
+
+
+@cache
+def _passes() -> PassManager:
+    """What is done with a kernel of ours."""
+    passes = PassManager("kernel")
+    for one in (KernelFrontend, KernelLowering, typed_passes.NoPythonBackend):
+        passes.add_pass(one)
+    passes.finalize()
+    return passes
 
 
 class _WholeCompiler(_PartCompiler):
@@ -333,4 +264,4 @@ def compiled(function: Callable[..., Any], form: str, kind: str) -> tuple[str, b
     with without_collector():
         _declare()
         made.compile()
-    return made.native_name, made._library._get_compiled_object()
+    return made.native_name, made._library.machine_code

@@ -157,10 +157,10 @@ def tilt_arm(
         each[SECOND + k] = (each[SECOND + k] + dx * dx) * x
     steps, shares = steps_of(tilts, side), shares_of(tilts, side)
     for part in range(3):  # values and two derivatives
-        first = part * TILTS
-        none = tilts.share[side, OWN] * each[first + last]
+        begin = part * TILTS
+        none = tilts.share[side, OWN] * each[begin + last]
         for j in range(SCALES):
-            scales[part * SCALES + j] = mixed(each, first + j, steps, shares) + none
+            scales[part * SCALES + j] = mixed(each, begin + j, steps, shares) + none
     for j in range(SCALES):
         total = scales[j] if scales[j] > 0.0 else 1.0  # where there is nothing, slopes are 0, too
         slope = scales[SLOPE + j] / total
