@@ -20,7 +20,7 @@ import simplexplore as sx
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SCENARIOS = ("end-of-time", "anytime")
-STEPS = 20_000
+STEPS = 200_000
 PAIRS = 200
 
 Figures = dict[str, float]
