@@ -41,7 +41,7 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         gain = 0.0
         if run.n[a] > 0.0:
             gain = optimistic(setting, run, a, lam[a], f)
-        y[a] = gain / setting.costs[a]
+        y[a] = gain / setting.costs[a] if setting.priced else gain
     to_spend(setting, w)
     for a in range(setting.size):
         squares[a] += y[a] * y[a]
