@@ -10,6 +10,7 @@ import simplexplore as sx
 import workers
 from service_client import until
 from simplexplore.study import queries, replica
+from simplexplore.study.events import Event
 from simplexplore.study.state import State
 from simplexplore.study.store import Store
 from simplexplore.study.study import Study
@@ -80,6 +81,33 @@ def test_what_is_recorded_is_found_without_reading_the_journal(sqlite_url, colum
         plan = store.run(connection, f"EXPLAIN QUERY PLAN {statement}", (1, *["x"] * places))
         plan = [row[-1] for row in plan.fetchall()]
     assert plan[0] == f"SEARCH events USING INDEX events_by_{column} (study=? AND {column}=?)"
+
+
+@pytest.mark.parametrize("column", ["key", "pull"])
+@pytest.mark.parametrize("is_analysed", [True, False])
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_a_young_study_is_not_read_from_end_to_end(url, column, is_analysed):
+    """PostgreSQL knows nothing of studies younger than its statistics, and takes them for small."""
+    store = Store(url)
+    statement, _ = queries.Statements(is_sqlite=False).events_by(column)
+    asked = """
+        INSERT INTO events (study, seq, at, kind, pull, "key", checksum)
+        SELECT %s, i, 0, 'asked', i, 'key' || i, 0 FROM generate_series(1, 20000) AS i
+    """
+    with store.writing() as connection:
+        for study in (1, 2, 3):
+            store.reserve(connection, f"{study}")
+            row = {"problem": "", "settings": "", "created": 0.0, "delta": 0.1, "code": "x"}
+            store.create(connection, name=f"{study}", **row)
+            if study == 3 and is_analysed:
+                store.run(connection, "ANALYZE")
+            store.run(connection, asked, (study,))
+        wanted = [f"key{i}" if column == "key" else i for i in (7, 5, 30_000)]
+        plan = store.run(connection, f"EXPLAIN {statement}", (3, wanted)).fetchall()
+        found = store.run(connection, statement, (3, wanted)).fetchall()
+    assert f"events_by_{column}" in str(plan)
+    assert "pkey" not in str(plan)
+    assert [Event(*row).seq for row in found] == [5, 7]
 
 
 def test_who_is_overtaken_decides_anew(sqlite_url, paused):

@@ -18,6 +18,8 @@ _TYPES = (
     *("text", "bigint", "integer", "double precision", "text", "text"),
     *("double precision", "bigint", "bigint"),
 )
+# Of what events are looked up by, there.
+_ITEMS = {"seq": "bigint", "pull": "bigint", "key": "text"}
 POINTS = (
     sa.select(*[column for column in history.c if column is not history.c.study])
     .where(history.c.study == sa.bindparam("study"), history.c.seq > sa.bindparam("after"))
@@ -120,12 +122,23 @@ class Statements:
         """Some events of a study by a number, pull or key; and how many places there are for it.
 
         PostgreSQL takes a list of any length. For SQLite there are few lengths, so that it knows
-        the statement. Without statistics it takes every study for ten rows, and reads the whole of
-        it unless it is told which index to use.
+        the statement. Both would read the whole study where they think that it has few rows:
+        SQLite without statistics, PostgreSQL of a study that is younger than its statistics. One is
+        told which index to use; the other does not know which study is meant until it has a plan.
         """
-        what = f"SELECT {_FIELDS} FROM events"
         if not self._is_sqlite:
-            return f'{what} WHERE study = %s AND "{column}" = ANY(%s) ORDER BY seq', 1
+            return (
+                f"""
+                SELECT found.* FROM unnest(ARRAY[CAST(%s AS integer)]) AS one(study),
+                unnest(CAST(%s AS {_ITEMS[column]}[])) AS wanted(item),
+                LATERAL (
+                    SELECT {_FIELDS} FROM events
+                    WHERE events.study = one.study AND events."{column}" = wanted.item OFFSET 0
+                ) AS found ORDER BY seq
+                """,
+                1,
+            )
+        what = f"SELECT {_FIELDS} FROM events"
         places = 1 << (count - 1).bit_length()
         index = "" if column == "seq" else f"INDEXED BY events_by_{column}"
         marks = ", ".join("?" * places)

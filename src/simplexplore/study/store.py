@@ -178,7 +178,7 @@ class Store(Database):
             added = self.read(connection, study, after, CHUNK)
             return head, added, self.keys(connection, study, keys)
         # In one message: others are waiting.
-        values = (study, study, after, CHUNK, study, [*keys])
+        values = (study, study, after, CHUNK, study, [*dict.fromkeys(keys)])
         cursor = self.run(connection, self._statements.lock, values)
         head = _head(cursor.fetchone())
         cursor.nextset()
@@ -241,8 +241,9 @@ class Store(Database):
         self, connection: Connection, column: str, study: int, items: Sequence[Any]
     ) -> list[Event]:
         found: list[Event] = []
+        items = [*dict.fromkeys(items)]
         for first in range(0, len(items), 500):
-            some = [*items[first : first + 500]]
+            some = items[first : first + 500]
             statement, places = self._statements.events_by(column, len(some))
             # On SQLite the last one again, until all places are taken.
             values = [*some, *some[-1:] * (places - len(some))] if self.is_sqlite else [some]
