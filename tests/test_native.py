@@ -19,6 +19,7 @@ import pytest
 import simplexplore as sx
 from engines import natively
 from nightly import nightly
+from permissions import open_folder, ordinary_user
 from simplexplore.exploration import compile as compiling
 from simplexplore.exploration.compile import Program
 from simplexplore.exploration.engine import Engine
@@ -297,6 +298,21 @@ def test_machine_code_on_disk_needs_no_compiler():
     """
     run_python(code)
     assert run_python(code) == "False"
+
+
+def test_machine_code_that_may_not_be_seen_is_not_there(monkeypatch):
+    shelf = cache.Shelf("code", "target")
+    with open_folder() as folder:
+        inner = folder / "inner"
+        inner.mkdir()
+        monkeypatch.setattr(cache, "cache_folder", lambda: inner)
+        shelf.write("unit", "symbol", b"code")
+        assert shelf.holds("unit")
+        with ordinary_user(folder):
+            inner.chmod(0o000)
+            assert not shelf.holds("unit")
+            assert shelf.read("unit") is None
+            inner.chmod(0o700)
 
 
 def test_ones_own_code_on_disk_may_need_numba(tmp_path):

@@ -116,8 +116,11 @@ class Shelf:
         return cache_folder() / self.key / (name + ending)
 
     def holds(self, name: str) -> bool:
-        """Whether a unit is there."""
-        return self._path(name).exists()
+        """Whether a unit is there, for us to read."""
+        try:
+            return self._path(name).exists()
+        except OSError:  # a process that became another user may not look
+            return False
 
     def read(self, name: str) -> tuple[str, bytes] | None:
         """Symbol and machine code of a unit; None if it is not there, or damaged."""
