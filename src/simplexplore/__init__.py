@@ -6,14 +6,14 @@ they are first used, so that ``import simplexplore`` costs almost nothing.
 
 import ast
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 
 __version__ = "0.1.0"
 
 
 def _homes():
     """Where each public name is defined: (module, its name there)."""
-    stub = ast.parse(files(__name__).joinpath("__init__.pyi").read_text(encoding="utf-8"))
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     return {
         alias.asname: (node.module, alias.name)
         for node in stub.body
