@@ -354,6 +354,14 @@ def test_sampler_files_that_cannot_be_compiled(tmp_path, text, message):
         engine_for(paper("exp1"), str(path))
 
 
+@pytest.mark.parametrize("made", ["[1.0, 2.0]", "np.zeros(3)", "run.w + 1.0"])
+def test_what_cannot_be_made_is_said(tmp_path, made):
+    path = tmp_path / "mine.py"
+    path.write_text(f"import numpy as np\n{HEAD}    x = {made}\n    run.w[0] = x[0]\n")
+    with pytest.raises(SettingError, match=r"mine\.py does not compile.*use memory\.scratch\."):
+        sx.simulate(paper("exp1"), sampler=str(path), runs=1)
+
+
 def test_names_of_ones_own_are_free(tmp_path):
     # Names of our kernels, and one name in two files, mean what each file says.
     mine, rule = tmp_path / "mine.py", tmp_path / "rule.py"

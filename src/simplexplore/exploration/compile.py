@@ -69,6 +69,9 @@ _SECONDS = {
 _SECONDS_OF_OTHERS = 0.15
 _SECONDS_OF_NUMBA = 0.7
 
+# What numba says of an array or list that would have to be made.
+_MADE = ("Only accept returning of array passed", "NRT required", "_allocate(")
+
 _FORM = {
     "allocate": "Allocate",
     "enough": "Enough",
@@ -308,8 +311,8 @@ def explained(error: Exception, name: str) -> SettingError:
     pointed = [before.strip() for before, line in itertools.pairwise(lines) if line.strip() == "^"]
     place = f", at '{pointed[0]}'" if pointed else ""
     hint = ""
-    if "Only accept returning of array passed" in text:
-        hint = " Compiled code makes no arrays: use memory.scratch."
+    if any(sign in text for sign in _MADE):
+        hint = " Compiled code makes no arrays or lists: use memory.scratch."
     return SettingError(f"{name} does not compile: {reason}{place}.{hint}")
 
 
