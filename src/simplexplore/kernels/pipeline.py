@@ -195,7 +195,6 @@ class _PartCompiler(CompilerBase):
 
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
         library = self.library(targetctx.codegen(), "kernel")
-        library.enable_object_caching()
         targetctx = targetctx.subtarget(refresh=_Remembered.refresh)
         super().__init__(_Remembered(typingctx), targetctx, library, *rest)
 
