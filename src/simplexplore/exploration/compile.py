@@ -312,7 +312,7 @@ def explained(error: Exception, name: str) -> SettingError:
     place = f", at '{pointed[0]}'" if pointed else ""
     hint = ""
     if any(sign in text for sign in _MADE):
-        hint = " Compiled code makes no arrays or lists: use memory.scratch."
+        hint = " Compiled code makes no arrays: use memory.scratch."
     return SettingError(f"{name} does not compile: {reason}{place}.{hint}")
 
 
