@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
-from simplexplore.errors import SettingError
-from simplexplore.problem.spelling import unknown
+import simplexplore as sx
 
-from .allocations import allocations
-from .films import films
-from .good_enough import good_enough
-from .hardness import hardness
-from .meal import curve, people
+from .algorithms import Algorithms
+from .allocations import Allocations
+from .asymptotics import Asymptotics
+from .films import Films
+from .hardness import Hardness
+from .lower_bounds import LowerBounds
+from .meal import Curve, People
 from .part import Part
-from .promises import promises
 from .simulations import (
     SAMPLERS,
     WITH_PTNS,
+    Simulated,
     as_good_as_oracle,
     better,
     bounds_are_ordered,
@@ -28,19 +30,19 @@ from .simulations import (
     ptns_like_uniform,
     rarely_wrong,
     said,
-    simulated,
     uniform_varies,
 )
-from .speed import speed
-from .statements import statements
+from .speed import Speed
+from .statements import Statements
+from .theorems import Theorems
 
 _OURS = ("ctns", "cge")
 _BEATS_UNIFORM = better(_OURS, "uniform")
 _APPENDIX = (
-    ("bernoulli-1", "Bernoulli rewards, seven arms"),
-    ("bernoulli-2", "Bernoulli rewards, five arms"),
-    ("gaussian-1", "Gaussian rewards, seven arms, δ = 0.0001"),
-    ("gaussian-2", "Gaussian rewards, six arms, δ = 0.001"),
+    ("bernoulli-1", "Bernoulli rewards, seven arms", 4),
+    ("bernoulli-2", "Bernoulli rewards, five arms", 1),
+    ("gaussian-1", "Gaussian rewards, seven arms, δ = 0.0001", 1),
+    ("gaussian-2", "Gaussian rewards, six arms, δ = 0.001", 1),
 )
 
 _FIGURE_3 = (
@@ -57,26 +59,28 @@ _FIGURE_3 = (
 PARTS: dict[str, Part] = {
     part.name: part
     for part in (
-        people(),
-        curve(),
-        hardness(),
-        simulated(
+        People(),
+        Curve(),
+        Hardness(),
+        Simulated(
             "fig3c",
             "Five arms, hard with constraints and easy without",
             "triangle",
             WITH_PTNS,
             _FIGURE_3,
             source="Figure 3c (the triangle) and Observation 1",
+            times=4,
         ),
-        simulated(
+        Simulated(
             "fig3d",
             "Five arms, easy with constraints and hard without",
             "star",
             WITH_PTNS,
             _FIGURE_3,
             source="Figure 3d (the star) and Observation 1",
+            times=4,
         ),
-        simulated(
+        Simulated(
             "fig4",
             "Eight arms, and what projecting the best-arm allocation does",
             "eight-arms",
@@ -88,9 +92,10 @@ PARTS: dict[str, Part] = {
                 ours(_BEATS_UNIFORM, as_good_as_oracle, close_to_bound, rarely_wrong),
             ),
             source="Figure 4 and Observation 2",
+            times=8,
         ),
-        allocations(),
-        simulated(
+        Allocations(),
+        Simulated(
             "fig5",
             "Recommending films",
             "movies",
@@ -109,7 +114,7 @@ PARTS: dict[str, Part] = {
             note="Samplers are told σ = 1.33; rewards are drawn with each film's own σ.",
         ),
         *(
-            simulated(
+            Simulated(
                 name,
                 title,
                 name,
@@ -126,14 +131,18 @@ PARTS: dict[str, Part] = {
                     said("Section 5, IMDB, of all problems", bounds_are_ordered),
                     ours(rarely_wrong),
                 ),
+                source=sx.catalog.instance(name).source,
+                times=times,
             )
-            for name, title in _APPENDIX
+            for name, title, times in _APPENDIX
         ),
-        good_enough(),
-        promises(),
-        speed(),
-        films(),
-        statements(),
+        Speed(),
+        Films(),
+        LowerBounds(),
+        Theorems(),
+        Algorithms(),
+        Asymptotics(),
+        Statements(),
     )
 }
 
@@ -149,6 +158,8 @@ def find_parts(names: Sequence[str]) -> list[Part]:
     known = (*PARTS, "all")
     for name in names:
         if name not in known:
-            raise SettingError(unknown("part", name, known))
+            close = get_close_matches(name, known, 1)
+            hint = f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(known)}."
+            raise sx.SettingError(f"there is no part {name!r}. {hint}")
     wanted = PARTS if not names or "all" in names else names
     return [part for part in PARTS.values() if part.name in wanted]

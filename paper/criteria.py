@@ -25,13 +25,6 @@ MORE = 1.05
 # "Excessively slow": a step takes so many times as long.
 SLOW = 1.5
 
-# "Can be identified": at least this share of the answers is good enough (1 - delta).
-RIGHT = 0.9
-
-# What a promise may cost: so many times the samples of the heuristic. Fixed on 16 November 2026,
-# before anything of that part was run.
-PROMISE = 1.9
-
 # Printed with two decimals: policies are rounded, allocations off by up to one digit more.
 PRINTED_POLICY = 0.005
 PRINTED_ALLOCATION = 0.011

@@ -13,35 +13,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from simplexplore import __version__
-from simplexplore.errors import SettingError
-from simplexplore.files import write_whole
-from simplexplore.problem.catalog import instance
-from simplexplore.report.numbers import number
-from simplexplore.report.page import pictures
-from simplexplore.report.results_text import comparable
+import simplexplore as sx
 
 from .criteria import ALIKE, CLOSE, MORE, SEED, SURE
+from .drawing import save
 from .overview import overview_figure
-from .part import OURS, THRESHOLD, VERDICTS, Drawing, Evidence, Finding, Part, Table
+from .part import OURS, THRESHOLD, Drawing, Finding, Part, Table
+from .simulations import Simulated
+from .verdicts import VERDICTS
+from .words import number
+from .work import write
 
 PAGE, FINDINGS = "index.html", "findings.md"
 
 REMARKS = (
     "The bound is for small δ. At the δ of these experiments much of the distance to it is the "
     f"stopping threshold alone; up to {CLOSE:g} times that we call close. Equally good, and on "
-    f"par, mean within a factor of {ALIKE:g}, even where the difference is more than chance; "
-    f"better means by {SURE:g} standard errors, claim by claim; differing "
-    f"more, by a factor of {MORE:g} in both of two measures. These criteria are ours. They were "
-    "fixed on 15 November 2026, before anything was run with this seed, and have not changed "
-    "since. Earlier reports, with seed 0, had the same ones, and there some were chosen after "
-    "results had been seen: that claims are judged by sampler, and differences between scenarios "
-    "by two measures, because these disagreed. So read the numbers beside each verdict, and do "
+    f"par, mean within a factor of {ALIKE:g}; better means by more than chance; differing more, by "
+    f"a factor of {MORE:g} in both of two measures. What varies by chance decides by an interval "
+    f"of {SURE:g} standard errors to either side, claim by claim: if it straddles its criterion, "
+    "the claim is not decided. These criteria are ours. They were fixed on 15 November 2026, "
+    "before anything was run with this seed; since 19 November they are applied to intervals in "
+    "place of estimates. Read the numbers beside each verdict, and do "
     "not count verdicts. Sampling by the optimal allocation (oracle) makes all "
     "comparisons equally hard and waits for the unluckiest, while an adaptive rule feeds the one "
     "that lags: so it can be better than the oracle without being better than the optimum."
@@ -57,36 +54,40 @@ _SHOWN_AS = {
 
 @dataclass(frozen=True)
 class Chapter:
-    """A finished part: what it found, ready to be written down."""
+    """A finished part: what it found, judged and ready to be written down."""
 
     part: Part
-    evidence: Evidence
+    found: Any
     findings: Sequence[Finding]
     tables: Sequence[Table]
 
+    @property
+    def results(self) -> list[sx.Results]:
+        """Its simulations."""
+        return self.part.results(self.found)
 
-def chapter(part: Part, evidence: Evidence) -> Chapter:
-    """Judge a part by its evidence."""
-    return Chapter(part, evidence, part.findings(evidence), part.tables(evidence))
 
-
-def write_report(chapters: Sequence[Chapter], folder: Path, runs: int | None) -> dict[str, Any]:
-    """Write page, numbers and figures; return what `--json` prints.
+def write_report(parts: Mapping[Part, Any], folder: Path, runs: int | None) -> dict[str, Any]:
+    """Judge parts by what they found; write page, numbers and figures; return what `--json` prints.
 
     Files of an earlier report in the same folder are replaced.
     """
+    chapters = [Chapter(p, found, p.judge(found), p.tables(found)) for p, found in parts.items()]
     summary = _summary(chapters, runs)
+    drawn = {c.part.name: c.part.figures(c.found) for c in chapters}
+    drawn["overview"] = _overview(chapters)
     try:
         for name in ("numbers", "figures"):
             shutil.rmtree(folder / name, ignore_errors=True)
             (folder / name).mkdir(parents=True)
-        drawn = {c.part.name: _draw(c.part.figures(c.evidence), folder) for c in chapters}
-        drawn["overview"] = _draw(_overview(chapters), folder)
+        for drawing in (one for drawings in drawn.values() for one in drawings):
+            for kind in (".png", ".pdf"):
+                drawing.write(folder / "figures" / f"{drawing.name}{kind}")
         _write_numbers(chapters, folder, summary)
-        write_whole(folder / FINDINGS, _markdown(chapters, summary).encode())
-        write_whole(folder / PAGE, _html(chapters, summary, drawn).encode())
+        write(folder / FINDINGS, _markdown(chapters, summary))
+        write(folder / PAGE, _html(chapters, summary, drawn, folder))
     except OSError as error:
-        raise SettingError(
+        raise sx.SettingError(
             f"cannot write the report in {str(folder)!r}: {error.strerror}."
         ) from error
     return {
@@ -110,7 +111,7 @@ def _summary(chapters: Sequence[Chapter], runs: int | None) -> dict[str, Any]:
             "threshold": THRESHOLD,
         },
         "versions": {
-            "simplexplore": __version__,
+            "simplexplore": sx.__version__,
             "python": platform.python_version(),
             **{name: version(name) for name in packages},
         },
@@ -123,22 +124,11 @@ def _summary(chapters: Sequence[Chapter], runs: int | None) -> dict[str, Any]:
 
 
 def _overview(chapters: Sequence[Chapter]) -> list[Drawing]:
-    groups = {c.part.name: comparable(c.evidence.results) for c in chapters if c.part.jobs}
+    groups = {c.part.name: c.found for c in chapters if isinstance(c.part, Simulated)}
     if not groups:
         return []
     words = "Mean stopping times of all samplers as multiples of the lower bound"
-    return [Drawing("overview", words, lambda: overview_figure(groups))]
-
-
-def _draw(drawings: Sequence[Drawing], folder: Path) -> list[tuple[Drawing, bytes]]:
-    """Write figures as PNG and PDF; return them as SVG for the page."""
-    found = []
-    for drawing in drawings:
-        png, pdf, svg = pictures(drawing.draw, (".png", ".pdf", ".svg"), outlines=True)
-        write_whole(folder / "figures" / f"{drawing.name}.png", png)
-        write_whole(folder / "figures" / f"{drawing.name}.pdf", pdf)
-        found.append((drawing, svg))
-    return found
+    return [Drawing("overview", words, lambda path: save(overview_figure(groups), path))]
 
 
 def _write_numbers(chapters: Sequence[Chapter], folder: Path, summary: Mapping[str, Any]) -> None:
@@ -149,10 +139,10 @@ def _write_numbers(chapters: Sequence[Chapter], folder: Path, summary: Mapping[s
             writer = csv.writer(buffer, lineterminator="\n")
             writer.writerow(table.columns)
             writer.writerows(table.rows)
-            write_whole(folder / "numbers" / f"{table.name}.csv", buffer.getvalue().encode())
+            write(folder / "numbers" / f"{table.name}.csv", buffer.getvalue())
 
     def content(c: Chapter) -> dict[str, Any]:
-        summaries = [result.summary() for result in c.evidence.results]
+        summaries = [result.summary() for result in c.results]
         for one in summaries:
             one.pop("microseconds_per_step")
         return {
@@ -160,7 +150,7 @@ def _write_numbers(chapters: Sequence[Chapter], folder: Path, summary: Mapping[s
             "source": c.part.source,
             "findings": [asdict(finding) for finding in c.findings],
             "simulations": summaries,
-            "numbers": c.evidence.numbers,
+            "numbers": {} if c.results else c.found,
         }
 
     steady = {c.part.name: content(c) for c in chapters if not c.part.measured}
@@ -170,7 +160,7 @@ def _write_numbers(chapters: Sequence[Chapter], folder: Path, summary: Mapping[s
                 "microseconds_per_step"
             ]
             for c in chapters
-            for r in c.evidence.results
+            for r in c.results
         },
         "parts": {c.part.name: content(c) for c in chapters if c.part.measured},
     }
@@ -179,7 +169,7 @@ def _write_numbers(chapters: Sequence[Chapter], folder: Path, summary: Mapping[s
         ("times", times),
     ):
         text = json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False)
-        write_whole(folder / "numbers" / f"{name}.json", f"{text}\n".encode())
+        write(folder / "numbers" / f"{name}.json", f"{text}\n")
 
 
 def _but_verdicts(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,7 +185,7 @@ def _markdown(chapters: Sequence[Chapter], summary: Mapping[str, Any]) -> str:
     lines = [
         "# What we find",
         "",
-        "<!-- Written by `simplexplore reproduce`; do not edit. -->",
+        "<!-- Written by `make reproduce`; do not edit. -->",
         "",
         (
             "What the experiments, tables and statements of Carlsson, Basu, Johansson and Dubhashi "
@@ -204,7 +194,7 @@ def _markdown(chapters: Sequence[Chapter], summary: Mapping[str, Any]) -> str:
             "experiments only, the question is marked as ours."
         ),
         "",
-        _settings_in_words(chapters, summary),
+        _settings_in_words(summary),
         "",
         REMARKS,
         "",
@@ -235,14 +225,16 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _settings_in_words(chapters: Sequence[Chapter], summary: Mapping[str, Any]) -> str:
+def _settings_in_words(summary: Mapping[str, Any]) -> str:
     runs = summary["settings"]["runs"]
-    names = {job.instance for c in chapters for job in c.part.jobs}
-    counts = sorted({instance(name).runs for name in names})
+    counts = sorted({sx.catalog.instance(name).runs for name in ("star", "movies")})
     if isinstance(runs, int):
         often = f"{runs:,} runs of each sampler (the paper: {' or '.join(map(str, counts))})"
     else:
-        often = f"{' or '.join(f'{n:,}' for n in counts)} runs of each sampler, as in the paper"
+        often = (
+            f"{' or '.join(f'{n:,}' for n in counts)} runs of each sampler, as in the paper, or "
+            "four or eight times as many"
+        )
     versions = ", ".join(f"{name} {number}" for name, number in summary["versions"].items())
     return f"{often}, seed {SEED}, threshold {THRESHOLD} (what the authors' code uses); {versions}."
 
@@ -253,11 +245,10 @@ def _settings_in_words(chapters: Sequence[Chapter], summary: Mapping[str, Any]) 
 def _html(
     chapters: Sequence[Chapter],
     summary: Mapping[str, Any],
-    drawn: Mapping[str, Sequence[tuple[Drawing, bytes]]],
+    drawn: Mapping[str, Sequence[Drawing]],
+    folder: Path,
 ) -> str:
-    template = Template(
-        files("simplexplore").joinpath("reproduction/report.html").read_text(encoding="utf-8")
-    )
+    template = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
     verdicts = "".join(
         f'<li class="{_css(verdict)}"><strong>{count}</strong> {escape(verdict)}</li>'
         for verdict, count in summary["verdicts"].items()
@@ -268,16 +259,16 @@ def _html(
         for c in chapters
     )
     return template.substitute(
-        settings=escape(_settings_in_words(chapters, summary)),
+        settings=escape(_settings_in_words(summary)),
         verdicts=verdicts,
         remarks=escape(REMARKS),
         contents=contents,
-        overview="".join(_figure(*figure) for figure in drawn["overview"]),
-        chapters="".join(_section(c, drawn[c.part.name]) for c in chapters),
+        overview="".join(_figure(one, folder) for one in drawn["overview"]),
+        chapters="".join(_section(c, drawn[c.part.name], folder) for c in chapters),
     )
 
 
-def _section(c: Chapter, figures: Sequence[tuple[Drawing, bytes]]) -> str:
+def _section(c: Chapter, figures: Sequence[Drawing], folder: Path) -> str:
     part = c.part
     findings = "".join(
         f"<tr><td>{escape(f.claim)}<small>{escape(f.where or part.source)}</small></td>"
@@ -286,7 +277,7 @@ def _section(c: Chapter, figures: Sequence[tuple[Drawing, bytes]]) -> str:
         for f in c.findings
     )
     note = f'<p class="note">{escape(part.note)}</p>' if part.note else ""
-    if processor := c.evidence.numbers.get("processor"):
+    if processor := c.found.get("processor"):
         note += f'<p class="note">This machine: {escape(processor)}.</p>'
     return (
         f'<section id="{part.name}"><h2><span>{escape(part.source)}</span> {escape(part.title)}'
@@ -294,36 +285,44 @@ def _section(c: Chapter, figures: Sequence[tuple[Drawing, bytes]]) -> str:
         '<table class="findings"><thead><tr><th>Claim, and where it is made</th><th></th>'
         "<th>We find</th></tr>"
         f"</thead><tbody>{findings}</tbody></table>"
-        f"{''.join(_figure(*figure) for figure in figures)}"
+        f"{''.join(_figure(one, folder) for one in figures)}"
         f"{''.join(map(_table, c.tables))}</section>"
     )
 
 
-def _figure(drawing: Drawing, svg: bytes) -> str:
+def _figure(drawing: Drawing, folder: Path) -> str:
     name, words = drawing.name, escape(drawing.words)
-    data = base64.b64encode(svg).decode()
+    data = base64.b64encode((folder / "figures" / f"{name}.png").read_bytes()).decode()
     links = " ".join(
         f'<a href="figures/{name}.{kind}">{kind.upper()}</a>' for kind in ("png", "pdf")
     )
     return (
-        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{words}">'
+        f'<figure><img src="data:image/png;base64,{data}" alt="{words}">'
         f"<figcaption>{words} {links}</figcaption></figure>"
     )
 
 
 def _table(table: Table) -> str:
     link = f'<a href="numbers/{table.name}.csv">CSV</a>'
-    if not table.shown:
+    names = table.columns if table.shown is None else table.shown
+    if not names:
         return f'<p class="note">{number(len(table.rows))} rows of numbers: {link}</p>'
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.heading)
+    at = [table.columns.index(name) for name in names]
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in table.shown
+        "<tr>" + "".join(f"<td>{escape(_written(row[i]))}</td>" for i in at) + "</tr>"
+        for row in table.rows
     )
     return (
         f'<div class="wide"><table class="numbers"><thead><tr>{head}</tr></thead>'
         f'<tbody>{rows}</tbody></table></div><p class="note">All digits: {link}</p>'
     )
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "" if value is None else str(value)
+    return f"{value:,}" if isinstance(value, int) else number(value)
 
 
 def _css(verdict: str) -> str:
