@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,22 +13,22 @@ import numpy.typing as npt
 
 from simplexplore.errors import ConstraintError
 
+from .messages import backticked, exactly
 from .rational import rational
-from .spelling import exactly, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 # What stands for one arm after the other in a text.
 EACH = "each"
 
 
-def row_name(name: str, arm: str) -> str:
+def expanded_name(name: str, arm: str) -> str:
     """What the constraint is called that `each` makes for one arm."""
     return f"{name}[{arm}]"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Constraint:
     """One linear constraint ``lower <= coefficients @ policy <= upper``.
 
@@ -34,10 +36,18 @@ class Constraint:
     ----------
     name : str
         What messages and results call it.
-    coefficients : array_like, shape (K,)
-        One number per arm, not all zero. Stored as a read-only copy.
+    coefficients : array_like, shape (K,), or mapping
+        One number per arm, not all zero; or from numbers of arms to those that are not zero, with
+        `size`.
     lower, upper : float
         Bounds; ``-inf`` or ``inf`` where there is none. Equal bounds make an equality.
+    size : int, optional
+        Number of arms, K.
+
+    Attributes
+    ----------
+    arms, values : arrays
+        Numbers of the arms with coefficients that are not zero, and these. Read-only.
 
     Examples
     --------
@@ -46,30 +56,42 @@ class Constraint:
     """
 
     name: str
-    coefficients: npt.NDArray[np.float64]
-    lower: float = -math.inf
-    upper: float = math.inf
+    size: int
+    arms: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]
+    lower: float
+    upper: float
 
-    def __post_init__(self) -> None:
-        what = f"constraint {self.name!r}"
+    def __init__(
+        self,
+        name: str,
+        coefficients: npt.ArrayLike | Mapping[int, float],
+        lower: float = -math.inf,
+        upper: float = math.inf,
+        size: int = 0,
+    ) -> None:
+        what = f"constraint {name!r}"
+        places: list[int] | None = None
+        if isinstance(coefficients, Mapping):
+            places, coefficients = list(coefficients), list(coefficients.values())
         try:
-            coefficients = np.array(self.coefficients, dtype=np.float64)
+            values = np.array(coefficients, dtype=np.float64)
             # Adding zero turns -0.0 into 0.0: equal constraints then have equal bytes.
-            lower, upper = float(self.lower) + 0.0, float(self.upper) + 0.0
+            lower, upper = float(lower) + 0.0, float(upper) + 0.0
         except (TypeError, ValueError, OverflowError) as error:
             raise ConstraintError(
                 f"{what}: coefficients and bounds must be numbers ({error})."
             ) from None
-        if coefficients.ndim != 1:
+        if values.ndim != 1:
             raise ConstraintError(
-                f"{what}: coefficients must be one number per arm; got shape {coefficients.shape}."
+                f"{what}: coefficients must be one number per arm; got shape {values.shape}."
             )
-        if not np.isfinite(coefficients).all():
-            worst = int(np.flatnonzero(~np.isfinite(coefficients))[0])
+        if not np.isfinite(values).all():
+            worst = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ConstraintError(
-                f"{what}: coefficients must be finite; number {worst + 1} is {coefficients[worst]}."
+                f"{what}: coefficients must be finite; number {worst + 1} is {values[worst]}."
             )
-        if not coefficients.any():
+        if not values.any():
             raise ConstraintError(
                 f"{what}: all coefficients are zero; give some arm a number, or drop it."
             )
@@ -85,14 +107,39 @@ class Constraint:
                 f"{what}: the lower bound {exactly(lower)} exceeds the upper bound "
                 f"{exactly(upper)}; no mix can satisfy both."
             )
-        coefficients += 0.0
-        coefficients.flags.writeable = False
-        object.__setattr__(self, "coefficients", coefficients)
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+        arms = np.arange(len(values)) if places is None else np.array(places, dtype=np.int64)
+        used = np.argsort(arms)
+        used = used[values[used] != 0]
+        fields = (name, size or len(values), arms[used], values[used], lower, upper)
+        for field, value in zip(dataclasses.fields(self), fields, strict=True):
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, field.name, value)
+
+    @property
+    def coefficients(self) -> npt.NDArray[np.float64]:
+        """One number per arm, shape (K,)."""
+        dense = np.zeros(self.size)
+        dense[self.arms] = self.values
+        dense.flags.writeable = False
+        return dense
+
+    def used(self, shares: npt.NDArray[np.float64]) -> float:
+        """Its sum at some shares.
+
+        Parameters
+        ----------
+        shares : ndarray, shape (K,)
+
+        Returns
+        -------
+        float
+        """
+        return float(self.values @ shares[self.arms])
 
     def _content(self) -> tuple[object, ...]:
-        return self.name, self.coefficients.tobytes(), self.lower, self.upper
+        arrays = self.arms.tobytes(), self.values.tobytes()
+        return self.name, self.size, *arrays, self.lower, self.upper
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -102,9 +149,16 @@ class Constraint:
     def __hash__(self) -> int:
         return hash(self._content())
 
+    def __repr__(self) -> str:
+        return (
+            f"Constraint(name={self.name!r}, coefficients={self.coefficients!r}, "
+            f"lower={self.lower!r}, upper={self.upper!r})"
+        )
+
     def __reduce__(self) -> tuple[object, ...]:
-        # Through the constructor: an unpickled array would be writeable.
-        return Constraint, (self.name, self.coefficients, self.lower, self.upper)
+        # Through the constructor: unpickled arrays would be writeable.
+        sparse = dict(zip(self.arms.tolist(), self.values.tolist(), strict=True))
+        return Constraint, (self.name, sparse, self.lower, self.upper, self.size)
 
 
 def format_constraint(
@@ -126,7 +180,7 @@ def format_constraint(
     >>> format_constraint(Constraint("c", [1 / 3, -2, 0.1], lower=0), ["a", "b", "The Net"])
     '1/3*a - 2*b + 0.1*`The Net` >= 0'
     """
-    terms = _terms(constraint.coefficients, arms, groups or {})
+    terms = _terms(_by_arm(constraint), arms, groups or {})
     return _written(terms, constraint.lower, constraint.upper)
 
 
@@ -144,7 +198,10 @@ def format_constraints(
     # What `each` may run over, by the first arm.
     lists: dict[str, list[tuple[str, Sequence[str]]]] = {}
     if EACH not in arms and EACH not in groups:  # else the word means that
-        for each, members in ((EACH, arms), *((f"{EACH} {quoted(g)}", groups[g]) for g in groups)):
+        for each, members in (
+            (EACH, arms),
+            *((f"{EACH} {backticked(g)}", groups[g]) for g in groups),
+        ):
             if len(members) > 1:
                 lists.setdefault(members[0], []).append((each, members))
     place = {arm: i for i, arm in enumerate(arms)}
@@ -160,7 +217,7 @@ def format_constraints(
             if (
                 name.strip()
                 and name not in taken
-                and names[found] == [row_name(name, arm) for arm in members]
+                and names[found] == [expanded_name(name, arm) for arm in members]
                 and (text := _each_text(rows[found], each, [place[m] for m in members], arms))
             ):
                 taken.add(name)
@@ -181,19 +238,24 @@ def _each_text(
     Row by row one member has more than in the other rows, always by the same number.
     """
     lower, upper = rows[0].lower, rows[0].upper
-    first, shared = members[0], rows[0].coefficients.copy()
-    shared[first] = rows[1].coefficients[first]
-    more = rational(float(rows[0].coefficients[first])) - rational(float(shared[first]))
+    first, shared = members[0], _by_arm(rows[0])
+    own = rational(shared.pop(first, 0.0))
+    if common := _by_arm(rows[1]).get(first):
+        shared[first] = common
+    more = own - rational(shared.get(first, 0.0))
     # A number that is no float's own would not be read back.
     if not more or rational(float(more)) != more:
         return None
     for row, member in zip(rows, members, strict=True):
-        expected = shared.copy()
-        expected[member] = float(more + rational(float(shared[member])))
-        same = np.array_equal(row.coefficients, expected)
+        expected = shared | {member: float(more + rational(shared.get(member, 0.0)))}
+        same = _by_arm(row) == {a: x for a, x in expected.items() if x}
         if not same or (row.lower, row.upper) != (lower, upper):
             return None
     return _written([(each, float(more)), *_terms(shared, arms, {})], lower, upper)
+
+
+def _by_arm(row: Constraint) -> dict[int, float]:
+    return dict(zip(row.arms.tolist(), row.values.tolist(), strict=True))
 
 
 def _written(terms: Sequence[tuple[str, float]], lower: float, upper: float) -> str:
@@ -214,11 +276,11 @@ def _written(terms: Sequence[tuple[str, float]], lower: float, upper: float) -> 
 
 
 def _terms(
-    coefficients: npt.NDArray[np.float64], arms: Sequence[str], groups: Mapping[str, Sequence[str]]
+    coefficients: Mapping[int, float], arms: Sequence[str], groups: Mapping[str, Sequence[str]]
 ) -> list[tuple[str, float]]:
     """Names as written, with coefficients: groups as far as they fit, largest first, then arms."""
     position = {arm: i for i, arm in enumerate(arms)}
-    left = {i: float(coefficients[i]) for i in np.flatnonzero(coefficients).tolist()}
+    left = dict(coefficients)
     terms: list[tuple[int, str, float]] = []
     for group, members in sorted(groups.items(), key=lambda item: -len(item[1])):
         indices = [position[arm] for arm in members]
@@ -228,4 +290,4 @@ def _terms(
             for i in indices:
                 del left[i]
     terms += [(i, arms[i], x) for i, x in left.items()]
-    return [(quoted(name), x) for _, name, x in sorted(terms)]
+    return [(backticked(name), x) for _, name, x in sorted(terms)]

@@ -1,23 +1,238 @@
-"""Reward families: all that the program knows about one stands in its class."""
+"""Families of rewards: how informative one sample is.
+
+Each family is a one-parameter exponential family in its mean, with a divergence
+``d(mu, lam)`` that is convex in ``lam``. That convexity is what makes the closest
+alternative across an edge a one-dimensional root (:mod:`simplexplore.bound.information`).
+
+The root is found along the *tilt* of a mean: minimising ``d(mu, lam) + s * lam``
+over ``lam`` gives ``lam(s)``, the solution of ``lam - mu + s * V(lam) = 0`` with the
+family's variance function ``V``. Every family has it in closed form.
+
+Computations happen in *unit* coordinates. They differ from the user's only for
+bounded rewards, which are rescaled to [0, 1]. The directions we compare sum to zero, so the shift
+never matters.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import Place, ProblemError
+from simplexplore.errors import Location, MeansError, ProblemError, RewardError
 
-from .family import Family, Tilted, finite
-from .places import about
+from .checks import NUMBERS, check_finite, check_positive
+from .locations import error_context
 from .rational import rational
 
 Array = npt.NDArray[np.float64]
+
+# Where a mean has to lie strictly inside its range, this far.
+_MARGIN = 1e-9
+
+
+class ExponentialTilt(NamedTuple):
+    """Means after a tilt; none is a difference of close numbers."""
+
+    mean: Array  # lam
+    complement: Array  # 1 - lam, of Bernoulli rewards
+    shift: Array  # lam - mu
+    rate: Array  # -d lam / ds >= 0
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """What all families share.
+
+    Parameters
+    ----------
+    domain : (float, float), optional
+        Known range of the means. Alternatives outside it are ruled out, so a
+        narrow domain can only make a problem easier.
+    """
+
+    domain: tuple[float, float] | None = field(default=None, kw_only=True)
+
+    name: ClassVar[str]
+    # What compiled code calls the family; those with the same variance function share a number.
+    code: ClassVar[int]
+    # Stopping thresholds whose error probability is proven, whatever the sampler.
+    proven_thresholds: ClassVar[tuple[str, ...]] = ()
+    # Means must lie strictly between these, in the user's units.
+    mean_range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    # The tilt exists for s above this.
+    lowest_tilt: ClassVar[float] = -math.inf
+    # The strongest tilt that stopping by `tilt` bets on, in standard deviations (Gaussian), or of a
+    # logarithm of odds or rates; none where kernels/tilt.py knows no fair price.
+    strongest_tilt: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.domain is not None:
+            with error_context("domain"):
+                object.__setattr__(self, "domain", self._checked_domain(self.domain))
+
+    def _checked_domain(self, domain: tuple[float, float]) -> tuple[float, float]:
+        try:
+            low, high = domain
+        except (TypeError, ValueError):
+            raise ProblemError(f"domain must be two numbers [low, high]; got {domain!r}.") from None
+        low, high = check_finite(low, "domain's low end"), check_finite(high, "domain's high end")
+        if not low < high:
+            raise ProblemError(f"domain must have low < high; got [{low:g}, {high:g}].")
+        range_low, range_high = self.range_of_means()
+        if low < range_low or high > range_high:
+            raise ProblemError(
+                f"domain [{low:g}, {high:g}] leaves the range of {self.name} means, "
+                f"[{range_low:g}, {range_high:g}]; shrink it."
+            )
+        return low, high
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether the closest alternative across an edge has a formula."""
+        return False
+
+    def gaussian_deviations(self, size: int) -> Array | None:
+        """Deviations with which Gaussian rewards would be no more informative, if there are any.
+
+        In unit coordinates, per arm: d(mu, lam) >= (mu - lam)^2 / (2 sigma^2) for all means.
+        """
+        return None
+
+    def range_of_means(self) -> tuple[float, float]:
+        """Open interval that holds every possible mean."""
+        return self.mean_range
+
+    def check_means(self, means: Array, arms: Sequence[str]) -> None:
+        """Raise `MeansError` if a mean lies outside the family's range or the domain."""
+        low, high = self.range_of_means()
+        for arm, mean in zip(arms, means, strict=True):
+            if not low < mean < high:
+                wanted = (
+                    f"strictly between {low:g} and {high:g}"
+                    if math.isfinite(high)
+                    else f"greater than {low:g}"
+                )
+                raise MeansError(
+                    f"the mean of arm {arm!r} is {mean:g}, but a {self.name} mean must be {wanted}."
+                )
+            if self.domain is not None and not self.domain[0] <= mean <= self.domain[1]:
+                raise MeansError(
+                    f"the mean of arm {arm!r} is {mean:g}, outside the stated domain "
+                    f"[{self.domain[0]:g}, {self.domain[1]:g}]; correct the mean or widen the "
+                    "domain."
+                )
+
+    # What a reward may be, for people.
+    rewards_are: ClassVar[str] = "finite numbers"
+
+    def check_reward(self, reward: float) -> None:
+        """Raise `RewardError` for a reward that the family cannot produce."""
+        number = not isinstance(reward, bool) and isinstance(reward, NUMBERS)
+        # Asked first: `float` does not know 10**400.
+        limit = self.largest_reward()
+        if number and limit < abs(reward) < math.inf:
+            digits = math.floor(math.log10(abs(reward)))  # not as text: it may be very long
+            raise RewardError(
+                f"{self.name} rewards are {self.rewards_are}, at most {limit:g} in size; got about "
+                f"{'-' if reward < 0 else ''}1e{digits}."
+            )
+        if not number or not self._is_possible(float(reward)):
+            raise RewardError(f"{self.name} rewards are {self.rewards_are}; got {reward!r}.")
+
+    def _is_possible(self, reward: float) -> bool:
+        return math.isfinite(reward)
+
+    def largest_reward(self) -> float:
+        """The largest size of a reward.
+
+        Larger numbers overflow in squares and thresholds, where a deviation, or the length of an
+        interval, divides them.
+        """
+        return 1e30
+
+    @property
+    def knows_sigma(self) -> bool:
+        """Whether the spread of rewards follows from what is known and the mean."""
+        return True
+
+    def with_known_variance(self, table: str = "rewards") -> Family:
+        """The same, with a guess of sigma for the truth where it is unknown; a table has it."""
+        return self
+
+    @property
+    def in_words(self) -> str:
+        """What headings call these rewards.
+
+        Examples
+        --------
+        >>> from simplexplore.problem.families import Bernoulli, Gaussian
+        >>> Bernoulli().in_words, Gaussian("unknown").in_words
+        ('bernoulli rewards', 'gaussian rewards with unknown sigma')
+        """
+        return f"{self.name} rewards" + ("" if self.knows_sigma else " with unknown sigma")
+
+    def check_size(self, size: int) -> None:
+        """Raise `ProblemError` unless parameters given by arm have one number for each."""
+        self.sigmas(size)
+
+    def sigmas(self, size: int) -> Array:
+        """Standard deviation per arm where it is a parameter, ones elsewhere; or a guess of it."""
+        return np.ones(size)
+
+    def to_unit(self, means: npt.ArrayLike) -> Array:
+        """Means in unit coordinates."""
+        return np.asarray(means, dtype=float)
+
+    def from_unit(self, means: npt.ArrayLike) -> Array:
+        """Means back in the user's coordinates."""
+        return np.asarray(means, dtype=float)
+
+    @property
+    def width(self) -> float:
+        """What differs by 1 in unit coordinates, in the user's."""
+        return 1.0
+
+    def unit_domain(self) -> tuple[float, float] | None:
+        """The domain in unit coordinates."""
+        if self.domain is None:
+            return None
+        low, high = self.to_unit(self.domain)
+        return float(low), float(high)
+
+    def strictly_inside(self, means: Array) -> Array:
+        """Means in unit coordinates, those at an end of the range moved a little inwards."""
+        low, high = self.to_unit(self.range_of_means())
+        return np.clip(means, low + _MARGIN, high - _MARGIN)
+
+    def places(self, means: Array) -> tuple[Array, Array]:
+        """Means in unit coordinates and 1 less them, each with all its digits."""
+        unit = self.to_unit(means)
+        return unit, 1.0 - unit
+
+    def divergence(self, mu: Array, lam: Array, sigma: Array) -> Array:
+        """Information of one sample: d(mu, lam), in unit coordinates."""
+        return self.cost(mu, 1 - mu, ExponentialTilt(lam, 1 - lam, lam - mu, lam), sigma)
+
+    @abstractmethod
+    def cost(self, mu: Array, complement: Array, lam: ExponentialTilt, sigma: Array) -> Array:
+        """The same with 1 - mu, 1 - lam and lam - mu as they were before rounding."""
+
+    @abstractmethod
+    def variance(self, mean: Array, sigma: Array) -> Array:
+        """V(mean), the variance of a reward with that mean, in unit coordinates."""
+
+    @abstractmethod
+    def tilt(
+        self, mu: Array, complement: Array, s: Array, room: Array, sigma: Array
+    ) -> ExponentialTilt:
+        """lam(s), in unit coordinates; `complement` is 1 - mu, and `room` 1 - s / lowest_tilt."""
 
 
 # The value of an unknown `sigma`.
@@ -26,16 +241,9 @@ UNKNOWN = "unknown"
 Deviations = float | tuple[float, ...]
 
 
-def _positive(value: object, what: str) -> float:
-    number = finite(value, what)
-    if number <= 0:
-        raise ProblemError(f"{what} must be positive; got {number:g}.")
-    return number
-
-
 def _deviation(value: object, what: str) -> float:
     """A standard deviation whose square is a float too; else evidence would be infinite or none."""
-    number = _positive(value, what)
+    number = check_positive(value, what)
     if not 1e-150 <= number <= 1e150:
         raise ProblemError(
             f"{what} must lie between 1e-150 and 1e150; got {number:g}. Measure rewards in another "
@@ -57,7 +265,7 @@ def _by_arm(given: Deviations, what: str, size: int) -> Array:
     if len(given) != size:
         raise ProblemError(
             f"{what} has {len(given)} numbers for {size} arms; give one number, or one per arm.",
-            place=Place(field=what),
+            place=Location(field=what),
         )
     return np.array(given)
 
@@ -69,15 +277,14 @@ class Gaussian(Family):
     With known standard deviations, sub-Gaussian rewards with that variance proxy are covered
     too: the stopping thresholds we call proven hold for them unchanged. With unknown ones the
     divergence is the least over all of them, 1/2 log(1 + (mu - lam)^2 / sigma^2): convex only up
-    to one standard deviation, so that it needs a projection of its own (bound/unknown_sigma.py).
+    to one standard deviation, so that stopping has evidence of its own
+    (kernels/unknown_variance.py), and bounds take the guess for the truth.
 
     Parameters
     ----------
     sigma : float, sequence of float, or "unknown"
         Standard deviation, in the unit of rewards: one for all arms, or one per arm. None also
         means "unknown".
-    equal_sigma : bool
-        Whether unknown standard deviations are all the same.
     sigma_guess : float or sequence of float, optional
         A guess of unknown ones, for planning and simulation.
     domain : (float, float), optional
@@ -93,7 +300,6 @@ class Gaussian(Family):
     """
 
     sigma: Deviations | str | None = 1.0
-    equal_sigma: bool = False
     sigma_guess: Deviations | None = None
 
     name: ClassVar[str] = "gaussian"
@@ -104,7 +310,7 @@ class Gaussian(Family):
     def __post_init__(self) -> None:
         super().__post_init__()
         known = self.sigma is not None and not isinstance(self.sigma, str)
-        with about("sigma"):
+        with error_context("sigma"):
             if isinstance(self.sigma, str) and self.sigma != UNKNOWN:
                 raise ProblemError(
                     f"sigma must be a number; got {self.sigma!r}. If it is unknown, write "
@@ -112,20 +318,12 @@ class Gaussian(Family):
                 )
             sigma = _deviations(self.sigma, "sigma") if known else UNKNOWN
         object.__setattr__(self, "sigma", sigma)
-        with about("equal_sigma"):
-            if not isinstance(self.equal_sigma, bool):
-                raise ProblemError(f"equal_sigma must be true or false; got {self.equal_sigma!r}.")
-            if self.equal_sigma and known:
-                raise ProblemError(
-                    f"equal_sigma is for sigma = {UNKNOWN!r}; write that, or remove it: numbers "
-                    "say if they are equal."
-                )
-        with about("sigma_guess"):
+        with error_context("sigma_guess"):
             self._check_guess(known)
         if self.domain is not None and not known:
             raise ProblemError(
                 "a domain needs a known sigma; remove it, or give sigma's numbers.",
-                place=Place(field="domain"),
+                place=Location(field="domain"),
             )
 
     def _check_guess(self, known: bool) -> None:
@@ -135,10 +333,7 @@ class Gaussian(Family):
             raise ProblemError(
                 f"sigma_guess is for sigma = {UNKNOWN!r}; remove it, or sigma's numbers."
             )
-        guess = _deviations(self.sigma_guess, "sigma_guess")
-        if self.equal_sigma and isinstance(guess, tuple) and len(set(guess)) > 1:
-            raise ProblemError("with equal_sigma, sigma_guess must be one number.")
-        object.__setattr__(self, "sigma_guess", guess)
+        object.__setattr__(self, "sigma_guess", _deviations(self.sigma_guess, "sigma_guess"))
 
     @property
     def knows_sigma(self) -> bool:
@@ -149,21 +344,21 @@ class Gaussian(Family):
             if isinstance(given := getattr(self, what), tuple):
                 _by_arm(given, what, size)
 
-    def as_if_known(self) -> Gaussian:
+    def with_known_variance(self, table: str = "rewards") -> Gaussian:
         if self.knows_sigma:
             return self
         if self.sigma_guess is None:
             raise ProblemError(
                 "sigma is unknown and no guess of it is given: a bound needs one, as it needs a "
-                "guess of the means; add 'sigma_guess = ...' to [rewards], one number or one per "
+                f"guess of the means; add 'sigma_guess = ...' to [{table}], one number or one per "
                 "arm.",
-                place=Place(field="rewards.sigma_guess"),
+                place=Location(field=f"{table}.sigma_guess"),
             )
         return Gaussian(self.sigma_guess)
 
     def sigmas(self, size: int) -> Array:
         if not self.knows_sigma:
-            return self.as_if_known().sigmas(size)
+            return self.with_known_variance().sigmas(size)
         assert isinstance(self.sigma, float | tuple)
         return _by_arm(self.sigma, "sigma", size)
 
@@ -179,7 +374,7 @@ class Gaussian(Family):
     def gaussian_deviations(self, size: int) -> Array | None:
         return self.sigmas(size) if self.knows_sigma else None
 
-    def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
+    def cost(self, mu: Array, complement: Array, lam: ExponentialTilt, sigma: Array) -> Array:
         scaled = lam.shift / sigma
         square = scaled * scaled
         return np.asarray(0.5 * square if self.knows_sigma else 0.5 * np.log1p(square))
@@ -187,13 +382,12 @@ class Gaussian(Family):
     def variance(self, mean: Array, sigma: Array) -> Array:
         return np.asarray(np.broadcast_to(sigma * sigma, np.shape(mean)))
 
-    def tilt(self, mu: Array, rest: Array, s: Array, room: Array, sigma: Array) -> Tilted:
+    def tilt(
+        self, mu: Array, complement: Array, s: Array, room: Array, sigma: Array
+    ) -> ExponentialTilt:
         variance = self.variance(mu, sigma)
         shift = -s * variance
-        return Tilted(mu + shift, np.zeros_like(shift), shift, variance)
-
-    def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
-        return np.asarray(means + sigma * rng.standard_normal(np.shape(means)))
+        return ExponentialTilt(mu + shift, np.zeros_like(shift), shift, variance)
 
 
 def information_cost(mu: Array, lam: Array, shift: Array) -> Array:
@@ -256,15 +450,15 @@ class Bernoulli(Family):
         return np.full(size, 0.5)  # Pinsker
 
     def places(self, means: Array) -> tuple[Array, Array]:
-        rest = 1.0 - means
+        complement = 1.0 - means
         # Close to 1 the float is not close enough to the number that is meant.
-        near = rest < 0.25
-        rest[near] = [_place(float(x), 0.0, 1.0)[1] for x in means[near]]
-        return means, rest
+        near = complement < 0.25
+        complement[near] = [_place(float(x), 0.0, 1.0)[1] for x in means[near]]
+        return means, complement
 
-    def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
+    def cost(self, mu: Array, complement: Array, lam: ExponentialTilt, sigma: Array) -> Array:
         return information_cost(mu, lam.mean, lam.shift) + information_cost(
-            rest, lam.rest, -lam.shift
+            complement, lam.complement, -lam.shift
         )
 
     def variance(self, mean: Array, sigma: Array) -> Array:
@@ -273,11 +467,13 @@ class Bernoulli(Family):
     def _is_possible(self, reward: float) -> bool:
         return reward in (0.0, 1.0)
 
-    def tilt(self, mu: Array, rest: Array, s: Array, room: Array, sigma: Array) -> Tilted:
+    def tilt(
+        self, mu: Array, complement: Array, s: Array, room: Array, sigma: Array
+    ) -> ExponentialTilt:
         # One outcome becomes rarer; both probabilities in forms that never subtract.
         strength = np.minimum(np.abs(s), 1e150)
         up = s < 0
-        rarer, other = np.where(up, rest, mu), np.where(up, mu, rest)
+        rarer, other = np.where(up, complement, mu), np.where(up, mu, complement)
         away = np.abs(1 - strength)
         root = np.sqrt(away * away + 4 * strength * other)
         fallen = 2 * rarer / (1 + strength + root)
@@ -286,10 +482,9 @@ class Bernoulli(Family):
         both = fallen * risen
         shift = np.where(up, strength, -strength) * both
         rate = both / np.maximum(root, np.finfo(float).tiny)
-        return Tilted(np.where(up, risen, fallen), np.where(up, fallen, risen), shift, rate)
-
-    def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
-        return np.asarray((rng.random(np.shape(means)) < means).astype(float))
+        return ExponentialTilt(
+            np.where(up, risen, fallen), np.where(up, fallen, risen), shift, rate
+        )
 
 
 @dataclass(frozen=True)
@@ -315,7 +510,7 @@ class Poisson(Family):
     lowest_tilt: ClassVar[float] = -1.0
     strongest_tilt: ClassVar[float] = 1.5
 
-    def cost(self, mu: Array, rest: Array, lam: Tilted, sigma: Array) -> Array:
+    def cost(self, mu: Array, complement: Array, lam: ExponentialTilt, sigma: Array) -> Array:
         return information_cost(mu, lam.mean, lam.shift)
 
     def variance(self, mean: Array, sigma: Array) -> Array:
@@ -324,14 +519,13 @@ class Poisson(Family):
     def _is_possible(self, reward: float) -> bool:
         return math.isfinite(reward) and reward >= 0 and reward == int(reward)
 
-    def tilt(self, mu: Array, rest: Array, s: Array, room: Array, sigma: Array) -> Tilted:
+    def tilt(
+        self, mu: Array, complement: Array, s: Array, room: Array, sigma: Array
+    ) -> ExponentialTilt:
         # At and below -1 any mean is too small: a domain's end must stop it.
         room = np.maximum(room, 1e-50)
         lam = mu / room
-        return Tilted(lam, np.zeros_like(lam), -s * lam, lam / room)
-
-    def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
-        return np.asarray(rng.poisson(means).astype(float))
+        return ExponentialTilt(lam, np.zeros_like(lam), -s * lam, lam / room)
 
 
 @dataclass(frozen=True)
@@ -361,18 +555,17 @@ class Bounded(Bernoulli):
     high: float = 1.0
 
     name: ClassVar[str] = "bounded"
-    proven_thresholds: ClassVar[tuple[str, ...]] = ("mixture", "tilt")
     rewards_are: ClassVar[str] = "numbers between low and high"
 
     def __post_init__(self) -> None:
-        with about("low"):
-            low = finite(self.low, "low")
-        with about("high"):
-            high = finite(self.high, "high")
+        with error_context("low"):
+            low = check_finite(self.low, "low")
+        with error_context("high"):
+            high = check_finite(self.high, "high")
         if not low < high:
             raise ProblemError(
                 f"bounded rewards need low < high; got low = {low:g}, high = {high:g}.",
-                place=Place(field="low"),
+                place=Location(field="low"),
             )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
@@ -400,10 +593,6 @@ class Bounded(Bernoulli):
 
     def from_unit(self, means: npt.ArrayLike) -> Array:
         return self.low + (self.high - self.low) * np.asarray(means, dtype=float)
-
-    def sample(self, rng: np.random.Generator, means: Array, sigma: Array) -> Array:
-        coins = super().sample(rng, self.to_unit(means), sigma)
-        return self.from_unit(coins)
 
 
 FAMILIES: dict[str, type[Family]] = {

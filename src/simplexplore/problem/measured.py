@@ -19,19 +19,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import MeansError, Place, ProblemError, RewardError
+from simplexplore.errors import Location, MeansError, ProblemError, RewardError
 
-from .checks import check_name, check_number, check_vector
-from .families import UNKNOWN, Bernoulli, Bounded, Deviations, Gaussian
-from .family import Family
-from .places import about
+from .checks import (
+    check_amount,
+    check_finite,
+    check_keys,
+    check_means,
+    check_name,
+    check_number,
+    entries_of,
+    frozen,
+)
+from .constraint import Constraint
+from .families import UNKNOWN, Bernoulli, Bounded, Deviations, Family, Gaussian
+from .locations import error_context
+from .messages import count, exactly, listed, suggestion, unknown
 from .rational import rational
-from .spelling import count, exactly, guess
 
 Array = npt.NDArray[np.float64]
 
 # With more, the closest alternative may lie anywhere on faces of three and more dimensions.
-MOST_MEASURED = 2
+MAX_MEASURED = 2
 
 _LIMIT = re.compile(r"\s*(<=|>=|≤|≥)\s*(\S(?:.*\S)?)\s*", re.DOTALL)
 _SENSES = {"<=": "<=", "≤": "<=", ">=": ">=", "≥": ">="}
@@ -66,6 +75,10 @@ class Measured:
         Known range of the means, where measurements have no low and high.
     safe : sequence of str, optional
         Arms that are known beforehand to keep the limit. The scenario "anytime" needs one.
+    independent : bool
+        Whether measurements are known to be independent of the reward, and of the other
+        measurements, of the same pull. Nothing of the kind is assumed otherwise, which takes more
+        samples.
 
     Examples
     --------
@@ -86,17 +99,21 @@ class Measured:
     sigma_guess: Deviations | None = field(default=None, kw_only=True)
     domain: tuple[float, float] | None = field(default=None, kw_only=True)
     safe: tuple[str, ...] | None = field(default=None, kw_only=True)
+    independent: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
         put("name", _check_column(self.name))
-        try:
-            with about("limit"):
+        with error_context(prefix=f"measured {self.name!r}: "):
+            with error_context("limit"):
                 put("limit", _check_limit(self.limit))
-            with about("tolerance"):
-                put("tolerance", _check_tolerance(self.tolerance))
+            with error_context("tolerance"):
+                put(
+                    "tolerance",
+                    check_amount(self.tolerance, "tolerance", ", in the unit of measurements"),
+                )
             put("sigma", self._check_noise())
             noise = self.noise
             if isinstance(noise, Gaussian):
@@ -108,13 +125,17 @@ class Measured:
             if self.domain is not None:
                 put("domain", Gaussian(1.0, domain=self.domain).domain)
             if self.safe is not None:
-                with about("safe"):
+                with error_context("safe"):
                     put("safe", _check_safe(self.safe))
+            if not isinstance(self.independent, bool):
+                raise ProblemError(
+                    "independent says whether measurements are independent of the rewards of their "
+                    f"pulls, true or false; got {reprlib.repr(self.independent)}.",
+                    place=Location(field="independent"),
+                )
             if self.means is not None:
-                with about("means"):
+                with error_context("means"):
                     put("means", self._check_means(self.means, None))
-        except (ProblemError, MeansError) as error:
-            raise type(error)(f"measured {self.name!r}: {error}", place=error.place) from None
 
     def _check_noise(self) -> Deviations | str | None:
         """What sigma is, before its numbers are looked at."""
@@ -125,33 +146,23 @@ class Measured:
                 raise ProblemError(
                     f"{what} does not go with low and high, which say how far measurements spread; "
                     "remove one of them.",
-                    place=Place(field=what),
+                    place=Location(field=what),
                 )
         for what in ("low", "high"):
             if getattr(self, what) is None:
                 raise ProblemError(
                     f"{what} is missing: measurements lie between low and high, or have a sigma.",
-                    place=Place(field=what),
+                    place=Location(field=what),
                 )
         return None
 
     def _check_means(self, means: object, arms: Sequence[str] | None) -> tuple[float, ...]:
         """Means of the row, one per arm; their number is not known before the arms are."""
-        if arms is None and isinstance(means, str | bytes | Mapping):
-            raise MeansError(f"means must be a list of numbers; got {reprlib.repr(means)}.")
         names = arms
         if names is None:
-            try:
-                names = [str(a) for a in range(1, len(means) + 1)]  # type: ignore[arg-type]
-            except TypeError:
-                names = ()
-        try:
-            numbers = check_vector(means, "means", "arm", names).tolist()
-        except ProblemError as error:
-            raise MeansError(str(error)) from None
+            names = [str(i) for i in range(1, len(entries_of(means) or ()) + 1)]
+        numbers = check_means(means, names).tolist()
         for arm, mean in zip(names, numbers, strict=True):
-            if not math.isfinite(mean):
-                raise MeansError(f"the mean of arm {arm!r} is {mean}; it must be finite.")
             # At the ends, too: whoever takes nothing has no side effects.
             low, high = self.range_of_means
             if not low <= mean <= high:
@@ -163,29 +174,27 @@ class Measured:
 
     def check_size(self, arms: Sequence[str]) -> None:
         """Raise `ProblemError` or `MeansError` unless what is given by arm has one for each."""
-        try:
+        with error_context(prefix=f"measured {self.name!r}: "):
             self.noise.check_size(len(arms))
             if self.means is not None:
-                with about("means"):
+                with error_context("means"):
                     self._check_means(self.means, arms)
             for arm in self.safe or ():
                 self._check_safety(arm, arms)
-        except (ProblemError, MeansError) as error:
-            raise type(error)(f"measured {self.name!r}: {error}", place=error.place) from None
 
     def _check_safety(self, arm: str, arms: Sequence[str]) -> None:
         """That an arm said to be safe exists, and is so by its guess."""
         if arm not in arms:
             raise ProblemError(
-                f"safe names {arm!r}, which is no arm{guess(arm, tuple(arms))}",
-                place=Place(field="safe"),
+                f"safe names {arm!r}, which is no arm{suggestion(arm, tuple(arms))}",
+                place=Location(field="safe"),
             )
         mean = None if self.means is None else self.means[arms.index(arm)]
         if mean is not None and self.sign * mean > self.bound:
             raise ProblemError(
                 f"{arm!r} is said to be safe, but its mean {mean:g} misses the limit {self.limit}; "
                 "correct one of them.",
-                place=Place(field="safe"),
+                place=Location(field="safe"),
             )
 
     @property
@@ -235,18 +244,7 @@ class Measured:
 
     def deviations(self, size: int) -> Array:
         """Standard deviation per arm, or half the range, or the guess where it is unknown."""
-        if isinstance(self.noise, Gaussian) and not self.noise.knows_sigma:
-            self._need_guess()
-        return spreads(self.noise, size)
-
-    def _need_guess(self) -> None:
-        if self.sigma_guess is None:
-            raise ProblemError(
-                f"measured {self.name!r}: sigma is unknown and no guess of it is given: a bound "
-                f"needs one; add 'sigma_guess = ...' to [measured.{self.name}], one number or one "
-                "per arm.",
-                place=Place(field=f"measured.{self.name}.sigma_guess"),
-            )
+        return spreads(self.noise.with_known_variance(f"measured.{self.name}"), size)
 
     def means_in(self, given: object, arms: Sequence[str]) -> Array:
         """Means per arm, as given or else the row's own, unsigned.
@@ -256,7 +254,7 @@ class Measured:
         MeansError
             If there are none, their number is wrong, or one cannot be.
         """
-        with about("measured"), about(self.name), about("means"):
+        with error_context("measured"), error_context(self.name), error_context("means"):
             if given is None:
                 given = self.means
             if given is None:
@@ -264,10 +262,8 @@ class Measured:
                     f"measured {self.name!r} has no means: a guess of each arm's is needed; add "
                     f"'means = [...]' to [measured.{self.name}] or pass them."
                 )
-            try:
+            with error_context(prefix=f"measured {self.name!r}: "):
                 return np.array(self._check_means(given, arms))
-            except MeansError as error:
-                raise MeansError(f"measured {self.name!r}: {error}", place=error.place) from None
 
     def check_value(self, value: object) -> float:
         """Return a measurement as a float, or raise `RewardError` if it cannot be one."""
@@ -292,8 +288,9 @@ class Measured:
         """The entries of its table in a problem file; what is not said is left out."""
         content = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         del content["name"]
-        if not self.tolerance:
-            del content["tolerance"]
+        for name in ("tolerance", "independent"):
+            if not content[name]:
+                del content[name]
         return {key: value for key, value in content.items() if value is not None}
 
 
@@ -310,7 +307,7 @@ def spreads(noise: Family, size: int) -> Array:
 
 
 def check_measured(
-    given: object, arms: tuple[str, ...], groups: Iterable[str], rows: Iterable[str]
+    given: object, arms: tuple[str, ...], groups: Iterable[str], *constraints: Sequence[Constraint]
 ) -> tuple[Measured, ...]:
     """Measured rows: a list of them, or a mapping from names to rows or their tables."""
     if isinstance(given, Mapping):
@@ -322,26 +319,23 @@ def check_measured(
             "measured must be a list of Measured(...), or a mapping from names to tables such as "
             f"{{'limit': '<= 0.3', 'sigma': 0.5}}; got {reprlib.repr(given)}."
         )
-    taken = {
-        name: what
-        for what, names in (("an arm", arms), ("a group", groups), ("a constraint", rows))
-        for name in names
-    }
+    taken = dict.fromkeys(arms, "an arm") | dict.fromkeys(groups, "a group")
+    taken |= {row.name: "a constraint" for rows in constraints for row in rows}
     for row in found:
         if not isinstance(row, Measured):
             raise ProblemError(
                 f"measured takes Measured('toxicity', '<= 0.3', ...); got {reprlib.repr(row)}."
             )
-        with about(row.name):
+        with error_context(row.name):
             if row.name in taken:
                 raise ProblemError(
                     f"measured {row.name!r} has the name of {taken[row.name]}; rename one of them."
                 )
             taken[row.name] = "another measured row"
             row.check_size(arms)
-    if len(found) > MOST_MEASURED:
+    if len(found) > MAX_MEASURED:
         raise ProblemError(
-            f"there are {count(len(found), 'measured row')}; at most {MOST_MEASURED} are possible: "
+            f"there are {count(len(found), 'measured row')}; at most {MAX_MEASURED} are possible: "
             "what an answer must be told apart from lies on faces of as many dimensions, and "
             "beyond two these cannot be searched with a certificate. Keep the limits that matter, "
             "or measure a weighted sum of them."
@@ -349,7 +343,44 @@ def check_measured(
     return tuple(found)
 
 
-def check_company(measured: Sequence[Measured], rewards: Family, stop_when: object) -> None:
+def measured_means(
+    rows: Sequence[Measured], arms: Sequence[str], given: Mapping[str, npt.ArrayLike] | None = None
+) -> Array:
+    """Means of measured rows, as given by name or else their own guesses, (rows, K).
+
+    As the user gives them; `Measured.signed` makes limits from above of them.
+    """
+    given = given or {}
+    names = [row.name for row in rows]
+    for name in given:
+        if name not in names:
+            raise MeansError(unknown("measured row", str(name), names))
+    found = np.reshape([row.means_in(given.get(row.name), arms) for row in rows], (-1, len(arms)))
+    return frozen(found)
+
+
+def check_measurements(rows: Sequence[Measured], given: object) -> tuple[float, ...]:
+    """Measurements of one pull, given by name, in the order of the rows."""
+    names = tuple(row.name for row in rows)
+    given = {} if given is None else given
+    if not isinstance(given, Mapping):
+        raise RewardError(
+            f"measured must map names to numbers, such as {{{(names or ('toxicity',))[0]!r}: "
+            f"0.2}}; got {reprlib.repr(given)}."
+        )
+    for name in given:
+        if name not in names:
+            raise RewardError(unknown("measured row", str(name), names))
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise RewardError(
+            f"a pull is told with its measurements: {listed(missing)} is missing; give "
+            f"measured={{{missing[0]!r}: ...}}."
+        )
+    return tuple(row.check_value(given[row.name]) for row in rows)
+
+
+def check_combination(measured: Sequence[Measured], rewards: Family, stop_when: object) -> None:
     """Refuse what does not go with measured rows."""
     if not measured:
         return
@@ -358,18 +389,18 @@ def check_company(measured: Sequence[Measured], rewards: Family, stop_when: obje
             "measured rows go with gaussian, bernoulli and bounded rewards, whose spread is known "
             f"or learned; {rewards.name} rewards have none that holds for all means. Choose "
             "another family.",
-            place=Place(field="rewards.family"),
+            place=Location(field="rewards.family"),
         )
     if rewards.domain is not None:
         raise ProblemError(
             "a domain does not go with measured rows; remove it.",
-            place=Place(field="rewards.domain"),
+            place=Location(field="rewards.domain"),
         )
     if stop_when is not None:
         raise ProblemError(
             "stop_when does not go with measured rows: epsilon and the tolerances say what is good "
             "enough; give epsilon instead.",
-            place=Place(field="stop_when"),
+            place=Location(field="stop_when"),
         )
 
 
@@ -381,19 +412,14 @@ def _from_entry(name: object, entry: object) -> Measured:
                 "them the same name."
             )
         return entry
-    with about(str(name)):
+    with error_context(str(name)):
         if not isinstance(entry, Mapping):
             raise ProblemError(
                 f"measured {reprlib.repr(name)} must be a table, a line [measured.{name}] with its "
                 f"entries below; got {reprlib.repr(entry)}."
             )
         known = tuple(f.name for f in dataclasses.fields(Measured) if f.name != "name")
-        for key in entry:
-            if key not in known:
-                raise ProblemError(
-                    f"unknown key {reprlib.repr(key)} in [measured.{name}]{guess(str(key), known)}",
-                    place=Place(field=str(key)),
-                )
+        check_keys(entry, known, f" in [measured.{name}]")
         if "limit" not in entry:
             raise ProblemError(
                 f'limit is missing in [measured.{name}]; add a line such as limit = "<= 0.3".'
@@ -429,38 +455,22 @@ def _check_limit(limit: object) -> str:
     sense, number = "<=", limit
     if isinstance(limit, str):
         parts = _LIMIT.fullmatch(limit)
-        if parts is None:
-            raise ProblemError(
-                f"limit must be '<=' or '>=' and a number, such as '<= 0.3'; got {limit!r}."
-            )
-        sense = _SENSES[parts[1]]
         try:
-            number = float(rational(parts[2]))
+            sense = _SENSES[parts[1]] if parts else ""
+            number = float(rational(parts[2] if parts else limit))
         except (ValueError, ZeroDivisionError, OverflowError):
+            sense = ""
+        if not sense:
             raise ProblemError(
-                f"limit must be '<=' or '>=' and a number, such as '<= 0.3'; got "
+                "limit must be '<=' or '>=' and a number, such as '<= 0.3'; got "
                 f"{reprlib.repr(limit)}."
-            ) from None
-    level = check_number(number, "limit")
-    if not math.isfinite(level):
-        raise ProblemError(f"limit must be finite; got {level:g}.")
+            )
+    level = check_finite(number, "limit")
     return f"{sense} {exactly(level + 0.0)}"
 
 
 def _check_safe(safe: object) -> tuple[str, ...]:
-    if isinstance(safe, str) or not isinstance(safe, Sequence):
+    arms = entries_of(safe)
+    if arms is None or not all(isinstance(arm, str) for arm in arms):
         raise ProblemError(f"safe must be a list of arms; got {reprlib.repr(safe)}.")
-    for arm in safe:
-        if not isinstance(arm, str):
-            raise ProblemError(f"safe must be a list of arms; {reprlib.repr(arm)} is none.")
-    return tuple(safe)
-
-
-def _check_tolerance(tolerance: object) -> float:
-    number = check_number(tolerance, "tolerance")
-    if not 0 <= number < math.inf:
-        raise ProblemError(
-            "tolerance must be 0 or a positive number, in the unit of measurements; "
-            f"got {number:g}."
-        )
-    return number + 0.0  # no negative zero
+    return tuple(arms)

@@ -7,36 +7,37 @@ its parts go one by one. Whether the constraints can hold together is for geomet
 from __future__ import annotations
 
 import dataclasses
-import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from html import escape
 from os import PathLike
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import MeansError, Place, ProblemError, RewardError
-from simplexplore.tabular import Row, Tabular, to_html
+from simplexplore.errors import ProblemError
+from simplexplore.tabular import Row, Tabular
 
 from .checks import (
+    check_amount,
     check_arms,
     check_constraints,
     check_costs,
+    check_delta,
     check_groups,
-    check_number,
-    check_vector,
+    check_means,
+    frozen,
 )
 from .constraint import Constraint, format_constraints
-from .families import Gaussian
-from .family import Family
+from .families import Family, Gaussian
 from .file import arguments, parameter_names, parse_toml, read_text, toml_key, toml_text, write_text
-from .language import NOUNS
-from .measured import Measured, check_company, check_measured
-from .places import about, line_of
-from .spelling import count, guess, listed, nearest
+from .locations import error_context, in_file
+from .measured import Measured, check_combination, check_measured
+from .messages import count, listed, suggestion
+from .parser import NOUNS
+from .question import Question, check_question
 from .stop_when import StopWhen, check_stop_when
 
 if TYPE_CHECKING:
@@ -52,9 +53,6 @@ SCENARIOS = ("end-of-time", "anytime")
 EXPLORATION = "exploration"
 
 MEASURED_LIMIT = "measured limit"
-
-# Floats hold arms / delta and its logarithm down to here, and nobody is this sure of anything.
-LEAST_DELTA = 1e-300
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -97,12 +95,14 @@ class Problem(Tabular):
         `constraints` and independent of them.
     costs : mapping of str to float, or array_like, shape (K,), optional
         Cost of one pull of each arm, in any unit; 1 unless given.
-    room : float
+    initial_excess : float
         Pulls by which a limit on samples may be exceeded while arms are tried for the first time.
     measured : sequence of Measured, or mapping, optional
         One or two limits on something that every pull reports beside its reward; the mean over
         the mix is limited, and each arm's mean is learned. A mapping goes from names to
         `Measured` or to the keys of a problem file's table.
+    question : Question or mapping, optional
+        What is asked instead of the best mix; without constraints then.
 
     Attributes
     ----------
@@ -136,13 +136,10 @@ class Problem(Tabular):
     epsilon: float
     stop_when: StopWhen | None
     exploration: tuple[Constraint, ...]
-    room: float
+    initial_excess: float
     costs: Array
     measured: tuple[Measured, ...]
-    names: tuple[str, ...]
-    matrix: Array
-    lower: Array
-    upper: Array
+    question: Question | None
 
     def __init__(
         self,
@@ -157,68 +154,52 @@ class Problem(Tabular):
         stop_when: StopWhen | Mapping[str, float] | None = None,
         exploration: Constraints = (),
         costs: Mapping[str, float] | npt.ArrayLike | None = None,
-        room: float = 0.0,
+        initial_excess: float = 0.0,
         measured: Sequence[Measured] | Mapping[str, Measured | Mapping[str, Any]] = (),
+        question: Question | Mapping[str, Any] | None = None,
     ) -> None:
-        with about("arms"):
-            checked_arms = check_arms(arms)
-        with about("groups"):
-            checked_groups = check_groups({} if groups is None else groups, checked_arms)
-        with about("constraints"):
-            rows = check_constraints(constraints, checked_arms, checked_groups)
-        with about(EXPLORATION):
-            limits = check_constraints(exploration, checked_arms, checked_groups, EXPLORATION)
+        self._put(locals())
 
-        def put(name: str, value: object) -> None:
+    def _put(
+        self, given: Mapping[str, Any], kept: Problem | None = None, changed: Collection[str] = ()
+    ) -> None:
+        """Check fields; of a problem that is kept, those that change and those that must fit."""
+        checked = set[str]()
+        for name, (check, *fits) in FIELDS.items():
+            if kept is None or name in changed or checked.intersection(fits):
+                with error_context(name):
+                    value = check(given[name], *(getattr(self, other) for other in fits))
+                checked.add(name)
+            else:
+                value = getattr(kept, name)
             object.__setattr__(self, name, value)
+        check_combination(self.measured, self.rewards, self.stop_when)
 
-        put("arms", checked_arms)
-        put("groups", MappingProxyType(checked_groups))
-        put("constraints", rows)
-        put("exploration", limits)
-        put("names", tuple(row.name for row in rows))
-        put("matrix", _frozen(np.reshape([row.coefficients for row in rows], (-1, self.size))))
-        put("lower", _frozen(np.array([row.lower for row in rows], dtype=float)))
-        put("upper", _frozen(np.array([row.upper for row in rows], dtype=float)))
-        with about("rewards"):
-            put("rewards", _check_rewards(Gaussian() if rewards is None else rewards, self.size))
-        with about("scenario"):
-            put("scenario", _check_scenario(scenario, bool(limits)))
-        with about("delta"):
-            put("delta", _check_delta(delta))
-        put("means", None if means is None else self.check_means(means))
-        with about("epsilon"):
-            put("epsilon", _check_epsilon(epsilon))
-        with about("costs"):
-            put("costs", _frozen(check_costs(costs, checked_arms, checked_groups)))
-        with about("room"):
-            put("room", _check_room(room))
-        with about("stop_when"):
-            put("stop_when", check_stop_when(stop_when))
-            if self.epsilon and self.stop_when:
-                if self.stop_when.budget is not None:
-                    raise ProblemError(
-                        "epsilon and a budget do not go together: a budget asks for the best "
-                        "policy that its samples find; remove one of them."
-                    )
-                raise ProblemError(
-                    "epsilon and stop_when both say what is good enough; keep one of them: epsilon "
-                    "takes fewer samples, stop_when has no limit on the number of policies."
-                )
-        with about("measured"):
-            taken = (row.name for row in (*rows, *limits))
-            put("measured", check_measured(measured, checked_arms, checked_groups, taken))
-        check_company(self.measured, self.rewards, self.stop_when)
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the constraints."""
+        return tuple(row.name for row in self.constraints)
+
+    @cached_property
+    def matrix(self) -> Array:
+        """Coefficients of the constraints, one row each."""
+        rows = [row.coefficients for row in self.constraints]
+        return frozen(np.reshape(rows, (-1, self.size)).astype(float))
+
+    @cached_property
+    def lower(self) -> Array:
+        """Lower bounds of the constraints, infinite where there is none."""
+        return frozen(np.array([row.lower for row in self.constraints], dtype=float))
+
+    @cached_property
+    def upper(self) -> Array:
+        """Upper bounds of the constraints, infinite where there is none."""
+        return frozen(np.array([row.upper for row in self.constraints], dtype=float))
 
     @property
     def size(self) -> int:
         """Number of arms."""
         return len(self.arms)
-
-    @property
-    def accepted_regret(self) -> float:
-        """How much less than the best an answer may earn: epsilon, or the regret of stop_when."""
-        return self.regret_goal or self.epsilon
 
     @property
     def regret_goal(self) -> float | None:
@@ -253,24 +234,16 @@ class Problem(Tabular):
     @property
     def scenarios(self) -> tuple[str, ...]:
         """Scenarios that the problem has."""
+        if self.question:
+            return SCENARIOS[:1]  # samples have no limits
         return (*SCENARIOS, EXPLORATION) if self.exploration else SCENARIOS
 
     def _content(self) -> dict[str, Any]:
         """Return the arguments that make this problem again."""
-        return {
-            "arms": self.arms,
-            "constraints": self.constraints,
-            "rewards": self.rewards,
-            "scenario": self.scenario,
-            "delta": self.delta,
+        return {name: getattr(self, name) for name in FIELDS} | {
             "groups": dict(self.groups),
             "means": None if self.means is None else tuple(self.means.tolist()),
-            "epsilon": self.epsilon,
-            "stop_when": self.stop_when,
-            "exploration": self.exploration,
             "costs": tuple(self.costs.tolist()) if self.has_costs else None,
-            "room": self.room,
-            "measured": self.measured,
         }
 
     def __eq__(self, other: object) -> bool:
@@ -283,7 +256,7 @@ class Problem(Tabular):
     def __reduce__(self) -> tuple[object, ...]:
         # Through the constructor: mapping proxies cannot be pickled, and arrays would
         # come back writeable.
-        return Problem, tuple(self._content().values())
+        return partial(Problem, **self._content()), ()
 
     def __repr__(self) -> str:
         limits = len(self.exploration)
@@ -294,39 +267,26 @@ class Problem(Tabular):
             f"{f'costs {self.costs.min():g} to {self.costs.max():g}, ' if self.has_costs else ''}"
             f"{self.rewards.name} rewards, {self.scenario}, delta {self.delta:g}"
             f"{f', epsilon {self.epsilon:g}' if self.epsilon else ''}"
-            f"{f', stops at {self.stop_when}' if self.stop_when else ''}>"
+            f"{f', stops at {self.stop_when}' if self.stop_when else ''}"
+            f"{f', {self.question}' if self.question else ''}>"
         )
 
     def rows(self) -> list[Row]:
         """One row per arm: its guessed means, its cost, its coefficient in each constraint."""
+        matrix = self.matrix
         return [
             {
                 "arm": arm,
                 "mean": None if self.means is None else float(self.means[a]),
                 **({"cost": float(self.costs[a])} if self.has_costs else {}),
                 **{row.name: row.means and row.means[a] for row in self.measured},
-                **{row.name: float(row.coefficients[a]) for row in self.constraints},
+                **dict(zip(self.names, matrix[:, a].tolist(), strict=True)),
             }
             for a, arm in enumerate(self.arms)
         ]
 
     def _repr_html_(self) -> str:
-        texts = format_constraints(self.constraints, self.arms, self.groups)
-        limits = format_constraints(self.exploration, self.arms, self.groups)
-        columns = ("arm", "mean", "cost", *(row.name for row in self.measured))
-        return f"<p>{escape(repr(self))}</p>" + "".join(
-            to_html(rows)
-            for rows in (
-                [{key: row[key] for key in row if key in columns} for row in self.rows()],
-                [{"constraint": name, "": str(text)} for name, text in texts.items()],
-                [{"limit on exploration": name, "": str(text)} for name, text in limits.items()],
-                [
-                    {"measured": row.name, "limit": row.limit, "tolerance": row.tolerance}
-                    for row in self.measured
-                ],
-            )
-            if rows
-        )
+        return f"{super()._repr_html_()}<pre>{escape(self.to_text())}</pre>"
 
     def replace(self, **changes: Any) -> Problem:
         """Return a copy with some of the constructor's arguments changed.
@@ -345,7 +305,11 @@ class Problem(Tabular):
         >>> Problem(2).replace(delta=0.01).delta
         0.01
         """
-        return Problem(**(self._content() | changes))
+        if unknown := changes.keys() - FIELDS.keys():
+            raise TypeError(f"a problem has no {listed(unknown)}; it has {listed(FIELDS, 20)}.")
+        problem = object.__new__(Problem)
+        problem._put(self._content() | changes, self, changes)
+        return problem
 
     def check_means(self, means: npt.ArrayLike) -> Array:
         """Return means as a read-only array, or say what is wrong with them.
@@ -365,85 +329,12 @@ class Problem(Tabular):
             If their number is wrong, or one is not finite or outside the range of the
             rewards' family.
         """
-        with about("means"):
-            try:
-                array = check_vector(means, "means", "arm", self.arms)
-            except ProblemError as error:
-                raise MeansError(str(error)) from None
-            for arm, mean in zip(self.arms, array, strict=True):
-                if not math.isfinite(mean):
-                    raise MeansError(f"the mean of arm {arm!r} is {mean}; it must be finite.")
-            self.rewards.check_means(array, self.arms)
-        return _frozen(array)
-
-    def measured_means(self, given: Mapping[str, npt.ArrayLike] | None = None) -> Array:
-        """Means of the measured rows, as given by name or else their own guesses.
-
-        Parameters
-        ----------
-        given : mapping, optional
-            From names of rows to one mean per arm.
-
-        Returns
-        -------
-        ndarray, shape (rows, K)
-            As the user gives them; `Measured.signed` makes limits from above of them.
-
-        Raises
-        ------
-        MeansError
-            If a row has none, or what is given does not fit.
-        """
-        given = {} if given is None else given
-        for name in given:
-            if name not in (row.name for row in self.measured):
-                raise MeansError(
-                    f"there is no measured row {reprlib.repr(name)}; "
-                    f"known: {listed(row.name for row in self.measured) or 'none'}."
-                )
-        rows = [row.means_in(given.get(row.name), self.arms) for row in self.measured]
-        return _frozen(np.reshape(rows, (-1, self.size)))
-
-    def check_measurements(self, given: Mapping[str, float] | None) -> tuple[float, ...]:
-        """Measurements of one pull in the order of the rows.
-
-        Parameters
-        ----------
-        given : mapping or None
-            From names of rows to numbers.
-
-        Returns
-        -------
-        tuple of float
-
-        Raises
-        ------
-        RewardError
-            If one is missing, belongs to no row, or is impossible.
-        """
-        if given is None and not self.measured:
-            return ()
-        names = tuple(row.name for row in self.measured)
-        if given is not None and not isinstance(given, Mapping):
-            raise RewardError(
-                f"measured must map names to numbers, such as {{{(names or ('toxicity',))[0]!r}: "
-                f"0.2}}; got {reprlib.repr(given)}."
-            )
-        given = given or {}
-        for name in given:
-            if name not in names:
-                near = nearest(str(name), names)
-                raise RewardError(
-                    f"there is no measured row {reprlib.repr(name)}; known: "
-                    f"{listed(names) or 'none'}.{f' Did you mean {near!r}?' if near else ''}"
-                )
-        missing = [name for name in names if name not in given]
-        if missing:
-            raise RewardError(
-                f"a pull is told with its measurements: {listed(missing)} is missing; give "
-                f"measured={{{missing[0]!r}: ...}}."
-            )
-        return tuple(row.check_value(given[row.name]) for row in self.measured)
+        with error_context("means"):
+            found = check_means(means, self.arms)
+            if self.question and self.question.arm:
+                found[self.arms.index(self.question.arm)] = self.question.mean
+            self.rewards.check_means(found, self.arms)
+        return frozen(found)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Problem:
@@ -469,7 +360,9 @@ class Problem(Tabular):
         >>> Problem.from_file("examples/meal.toml").arms  # doctest: +SKIP
         ('pizza', 'salmon', 'lentils')
         """
-        return cls.from_text(read_text(path), source=str(path))
+        with in_file(str(path)):
+            text = read_text(path)
+        return cls.from_text(text, source=str(path))
 
     @classmethod
     def from_text(cls, text: str, source: str = "<text>") -> Problem:
@@ -491,14 +384,8 @@ class Problem(Tabular):
         >>> Problem.from_text('arms = ["a", "b"]\n[constraints]\ncap = "a <= 1/3"').upper
         array([0.33333333])
         """
-        table = parse_toml(text, source)
-        try:
-            return cls(**arguments(table))
-        except (ProblemError, MeansError) as error:
-            place = dataclasses.replace(
-                error.place or Place(), file=source, line=line_of(text, error.place)
-            )
-            raise type(error)(f"{source}: {error}", place=place) from None
+        with in_file(source, text):
+            return cls(**arguments(parse_toml(text)))
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write a problem file, which `from_file` reads back as an equal problem.
@@ -540,8 +427,8 @@ class Problem(Tabular):
         if self.stop_when:
             top["stop_when"] = self.stop_when.to_dict()
         top["scenario"] = self.scenario
-        if self.room:
-            top["room"] = self.room
+        if self.initial_excess:
+            top["initial_excess"] = self.initial_excess
         parameters = {key: getattr(self.rewards, key) for key in parameter_names(self.rewards)}
         tables: dict[str, Mapping[str, object]] = {
             "rewards": {"family": self.rewards.name} | parameters,
@@ -555,6 +442,9 @@ class Problem(Tabular):
             },
             **{f"measured.{toml_key(row.name)}": row.to_dict() for row in self.measured},
         }
+        if self.question:
+            tables["question"] = question = self.question.to_dict()
+            tables["question.answers"] = question.pop("answers", {})
         return toml_text(top, tables)
 
 
@@ -570,58 +460,58 @@ def check_problem(problem: object) -> Problem:
     raise ProblemError(f"a Problem is wanted, not {reprlib.repr(problem)}{hint}.")
 
 
-def _frozen(array: Array) -> Array:
-    array.flags.writeable = False
-    return array
+def _check_guess(given: object, arms: Sequence[str], rewards: Family) -> Array | None:
+    if given is None:
+        return None
+    means = check_means(given, arms)
+    rewards.check_means(means, arms)
+    return frozen(means)
 
 
-def _check_rewards(rewards: object, size: int) -> Family:
+def _check_rewards(given: object, arms: Sequence[str]) -> Family:
+    rewards = Gaussian() if given is None else given
     if not isinstance(rewards, Family):
         raise ProblemError(
             "rewards must be Gaussian(...), Bernoulli(...), Poisson(...) or Bounded(...); "
             f"got {reprlib.repr(rewards)}."
         )
-    rewards.check_size(size)
+    rewards.check_size(len(arms))
     return rewards
 
 
-def _check_scenario(scenario: object, has_limits: bool) -> str:
-    if scenario is None:
-        return EXPLORATION if has_limits else SCENARIOS[0]
+def _check_scenario(given: object, exploration: Sequence[Constraint]) -> str:
+    if given is None:
+        return EXPLORATION if exploration else SCENARIOS[0]
     known = (*SCENARIOS, EXPLORATION)
-    if not isinstance(scenario, str) or scenario not in known:
-        raise ProblemError(
-            f"unknown scenario {reprlib.repr(scenario)}{guess(str(scenario), known)}"
-        )
-    if scenario == EXPLORATION and not has_limits:
+    if not isinstance(given, str) or given not in known:
+        raise ProblemError(f"unknown scenario {reprlib.repr(given)}{suggestion(str(given), known)}")
+    if given == EXPLORATION and not exploration:
         raise ProblemError(
             f"the scenario {EXPLORATION!r} has no limits; write them below a line "
             f'[{EXPLORATION}], such as fair = "each >= 0.02", or choose '
             f"{SCENARIOS[0]!r} or {SCENARIOS[1]!r}."
         )
-    return str(scenario)
+    return str(given)
 
 
-def _check_delta(delta: object) -> float:
-    number = check_number(delta, "delta")
-    if not 0 < number < 1:
-        raise ProblemError(f"delta must lie strictly between 0 and 1; got {number:g}.")
-    if number < LEAST_DELTA:
-        raise ProblemError(f"delta must be at least {LEAST_DELTA:g}; got {number:g}.")
-    return number
-
-
-def _check_room(room: object) -> float:
-    number = check_number(room, "room")
-    if not 0 <= number < math.inf:
-        raise ProblemError(f"room must be 0 or a positive number of pulls; got {number:g}.")
-    return number + 0.0  # no negative zero
-
-
-def _check_epsilon(epsilon: object) -> float:
-    number = check_number(epsilon, "epsilon")
-    if not 0 <= number < math.inf:
-        raise ProblemError(
-            f"epsilon must be 0 or a positive number, in the unit of rewards; got {number:g}."
-        )
-    return number + 0.0  # no negative zero
+# How each field is checked, and which ones it must fit: those above it.
+FIELDS: dict[str, tuple[Callable[..., Any], *tuple[str, ...]]] = {
+    "arms": (check_arms,),
+    "groups": (check_groups, "arms"),
+    "constraints": (check_constraints, "arms", "groups"),
+    "exploration": (partial(check_constraints, table=EXPLORATION), "arms", "groups"),
+    "rewards": (_check_rewards, "arms"),
+    "scenario": (_check_scenario, "exploration"),
+    "delta": (check_delta,),
+    "means": (_check_guess, "arms", "rewards"),
+    "epsilon": (partial(check_amount, what="epsilon", unit=", in the unit of rewards"),),
+    "costs": (check_costs, "arms", "groups"),
+    "initial_excess": (partial(check_amount, what="initial_excess", unit=" of pulls"),),
+    "stop_when": (check_stop_when, "epsilon"),
+    "measured": (check_measured, "arms", "groups", "constraints", "exploration"),
+    "question": (
+        check_question,
+        *("arms", "groups", "rewards", "constraints", "exploration", "scenario", "epsilon"),
+        *("stop_when", "measured"),
+    ),
+}

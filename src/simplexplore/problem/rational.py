@@ -22,11 +22,11 @@ _LARGEST_DRIFTED = 1000
 _EXACT_DIGITS = 15
 
 
-def rational(x: float | int | str | Fraction, slips: int = 0) -> Fraction:
+def rational(x: float | int | str | Fraction, ulps: int = 0) -> Fraction:
     """Return the simplest fraction that rounds to a float.
 
     The result always rounds back: ``float(rational(x)) == x`` for every finite float, unless
-    slips are allowed.
+    `ulps` are allowed.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def rational(x: float | int | str | Fraction, slips: int = 0) -> Fraction:
         ``"0.1"`` or ``"2e-3"``, or a quotient of two. It is exact up to 15
         significant digits; a longer one, such as ``"0.3333333333333333"``, is read
         like the float it stands for.
-    slips : int
+    ulps : int
         How many units in the last place a computed float, such as 0.1 + 0.2, may have
         drifted from a fraction with a denominator up to 1000.
 
@@ -52,7 +52,7 @@ def rational(x: float | int | str | Fraction, slips: int = 0) -> Fraction:
     --------
     >>> rational(0.1), rational(1 / 3), rational("0.3333333333333333")
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 3))
-    >>> rational(0.1 + 0.2, slips=4)
+    >>> rational(0.1 + 0.2, ulps=4)
     Fraction(3, 10)
     """
     if isinstance(x, int | Fraction):
@@ -71,10 +71,10 @@ def rational(x: float | int | str | Fraction, slips: int = 0) -> Fraction:
     simple = Fraction(x).limit_denominator(max(1, largest))
     if float(simple) == x:
         return simple
-    if slips:
-        # Such fractions lie at least 1e-6 apart: no float is a few slips from two of them.
+    if ulps:
+        # Such fractions lie at least 1e-6 apart: no float is a few ulps from two of them.
         simple = Fraction(x).limit_denominator(_LARGEST_DRIFTED)
-        if abs(float(simple) - x) <= slips * math.ulp(x):
+        if abs(float(simple) - x) <= ulps * math.ulp(x):
             return simple
     return Fraction(repr(x))
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from simplexplore.errors import ProblemError
 
 from .checks import check_number
-from .places import about
+from .locations import error_context
 
 # Nobody takes more samples.
-MOST_SAMPLES = 10**12
+MAX_SAMPLES = 10**12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,47 +43,45 @@ class StopWhen:
         return {k: x for k, x in dataclasses.asdict(self).items() if x is not None}
 
 
-def check_stop_when(value: object) -> StopWhen | None:
-    """Read ``{regret = 0.05}`` or ``{budget = 300}``."""
-    if value is None:
+def check_stop_when(given: object, epsilon: float = 0.0) -> StopWhen | None:
+    """Read ``{regret = 0.05}`` or ``{budget = 300}``, which epsilon may not stand beside."""
+    if given is None:
         return None
-    if isinstance(value, StopWhen):
-        value = value.to_dict()
-    if not isinstance(value, Mapping) or not value:
+    if isinstance(given, StopWhen):
+        given = given.to_dict()
+    if not isinstance(given, Mapping) or not given:
         raise ProblemError(
-            f"stop_when must be a table such as {{regret = 0.05}}; got {reprlib.repr(value)}."
+            f"stop_when must be a table such as {{regret = 0.05}}; got {reprlib.repr(given)}."
         )
-    for key in value:
+    for key in given:
         if key not in ("regret", "budget"):
             raise ProblemError(
                 f"unknown key {reprlib.repr(key)} in stop_when; it takes regret or budget."
             )
-    if len(value) > 1:
+    if len(given) > 1:
         raise ProblemError("stop_when takes regret or budget, not both; remove one.")
-    if "budget" in value:
-        with about("budget"):
-            return StopWhen(budget=check_budget(value["budget"]))
-    with about("regret"):
-        return StopWhen(check_regret(value["regret"]))
-
-
-def check_regret(value: object) -> float:
-    """A positive number."""
-    regret = check_number(value, "the regret of stop_when")
-    if not 0 < regret < math.inf:
+    if epsilon:
         raise ProblemError(
-            "the regret of stop_when must be a positive number, in the unit of rewards; "
-            f"got {regret:g}."
+            "epsilon and a budget do not go together: a budget asks for the best policy that its "
+            "samples find; remove one of them."
+            if "budget" in given
+            else "epsilon and stop_when both say what is good enough; keep one of them: epsilon "
+            "takes fewer samples, stop_when has no limit on the number of policies."
         )
-    return regret
-
-
-def check_budget(value: object) -> int:
-    """A whole number of samples."""
-    budget = check_number(value, "the budget of stop_when")
-    if not 1 <= budget <= MOST_SAMPLES or budget != int(budget):
-        raise ProblemError(
-            f"the budget of stop_when must be a whole number of samples, 1 to {MOST_SAMPLES:,}; "
-            f"got {budget:g}."
-        )
-    return int(budget)
+    if "budget" in given:
+        with error_context("budget"):
+            budget = check_number(given["budget"], "the budget of stop_when")
+            if not 1 <= budget <= MAX_SAMPLES or budget != int(budget):
+                raise ProblemError(
+                    "the budget of stop_when must be a whole number of samples, 1 to "
+                    f"{MAX_SAMPLES:,}; got {budget:g}."
+                )
+            return StopWhen(budget=int(budget))
+    with error_context("regret"):
+        regret = check_number(given["regret"], "the regret of stop_when")
+        if not 0 < regret < math.inf:
+            raise ProblemError(
+                "the regret of stop_when must be a positive number, in the unit of rewards; "
+                f"got {regret:g}."
+            )
+        return StopWhen(regret)

@@ -8,29 +8,33 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-from simplexplore.errors import Place, SimplexploreError
+from simplexplore.errors import Location, SimplexploreError
 
-# What matters for the shape of a TOML text: strings and comments as a whole, brackets, line ends.
-_PIECE = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}'
+# Texts and comments of TOML.
+QUOTED = re.compile(
+    r'"""[^\\]*?(?:\\.[^\\]*?)*?"{3,5}'
     r"|'''.*?'{3,5}"
-    r'|"(?:\\.|[^"\\\n])*"'
+    r'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
     r"|'[^'\n]*'"
-    r"|#[^\n]*"
-    r"|[\[\]{}=\n]",
+    r"|#[^\n]*",
     re.DOTALL,
 )
 
+# What matters for the shape of a TOML text: texts and comments as a whole, brackets, line ends.
+_PIECE = re.compile(QUOTED.pattern + r"|[\[\]{}=\n]", re.DOTALL)
+
 
 @contextlib.contextmanager
-def about(field: str) -> Iterator[None]:
+def error_context(field: str = "", prefix: str = "") -> Iterator[None]:
     """Note in errors which field they are about; nested, fields are joined by dots.
+
+    A prefix goes before what they say.
 
     Examples
     --------
     >>> from simplexplore.errors import ProblemError
     >>> try:
-    ...     with about("rewards"), about("sigma"):
+    ...     with error_context("rewards"), error_context("sigma"):
     ...         raise ProblemError("sigma must be positive")
     ... except ProblemError as error:
     ...     error.place.field
@@ -39,19 +43,33 @@ def about(field: str) -> Iterator[None]:
     try:
         yield
     except SimplexploreError as error:
-        inner = error.place and error.place.field
-        place = error.place or Place()
-        error.place = dataclasses.replace(place, field=f"{field}.{inner}" if inner else field)
+        place = error.place or Location()
+        fields = [name for name in (field, place.field) if name]
+        error.place = dataclasses.replace(place, field=".".join(fields) or None)
+        error.args = (f"{prefix}{error}",)
         raise
 
 
-def line_of(text: str, place: Place | None) -> int | None:
+@contextlib.contextmanager
+def in_file(source: str, text: str = "") -> Iterator[None]:
+    """Say in errors which file they are about, and note which line of it."""
+    try:
+        yield
+    except SimplexploreError as error:
+        place = error.place or Location()
+        at = f", line {place.line}" if place.line else ""
+        error.place = dataclasses.replace(place, file=source, line=line_of(text, place))
+        error.args = (f"{source}{at}: {error}",)
+        raise
+
+
+def line_of(text: str, place: Location | None) -> int | None:
     r"""The line of a problem file that a place is at: that of its field, or of the table around.
 
     Examples
     --------
     >>> text = 'arms = ["a", "b"]\ndelta = 7\n[constraints]\ncap = "a + z <= 1"'
-    >>> line_of(text, Place(field="constraints.cap")), line_of(text, Place(field="delta"))
+    >>> line_of(text, Location(field="constraints.cap")), line_of(text, Location(field="delta"))
     (4, 2)
     """
     if place is None or place.field is None or place.line is not None:

@@ -23,28 +23,28 @@ Array = npt.NDArray[np.float64]
 PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 # Longer texts are cut around the offending place, so that the caret stays under it.
-_WIDEST = 100
+_MAX_COLUMNS = 100
 
 # Pairs of characters that are compared in order to guess what was meant: a second at most.
-_MOST_PAIRS = 4_000_000
+_MAX_PAIRS = 4_000_000
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def closest_match(word: str, known: Iterable[str]) -> str | None:
     """Return the known name that a mistyped word was probably meant to be, if any."""
     pairs = 0
     folded = {}
     for name in known:
         pairs += len(word) * (len(name) + 5)
-        if pairs > _MOST_PAIRS:
+        if pairs > _MAX_PAIRS:
             break
         folded[name.casefold()] = name
     matches = difflib.get_close_matches(word.casefold(), folded, n=1)
     return folded[matches[0]] if matches else None
 
 
-def guess(word: str, known: Sequence[str]) -> str:
+def suggestion(word: str, known: Sequence[str]) -> str:
     """Return how a message about an unknown word goes on."""
-    if near := nearest(word, known):
+    if near := closest_match(word, known):
         return f"; did you mean {near!r}?"
     return f"; use {', '.join(map(repr, known[:-1]))} or {known[-1]!r}."
 
@@ -57,24 +57,26 @@ def unknown(kind: str, name: str, known: Sequence[str], also: str = "") -> str:
     >>> unknown("scenario", "any-time", ["end-of-time", "anytime"])
     "there is no scenario 'any-time'. Did you mean 'anytime'? Known: end-of-time, anytime."
     """
-    near = nearest(name, known)
+    near = closest_match(name, known)
     hint = f" Did you mean {near!r}?" if near else ""
-    return f"there is no {kind} {shortened(name)!r}.{hint} Known: {', '.join(known)}{also}."
+    return (
+        f"there is no {kind} {shortened(name)!r}.{hint} Known: {', '.join(known) or 'none'}{also}."
+    )
 
 
 def listed(names: Iterable[str], most: int = 12) -> str:
     """Return names as a constraint would spell them, cut short where they are many."""
     names = list(names)
-    shown = ", ".join(quoted(name) for name in names[:most])
+    shown = ", ".join(backticked(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
-def quoted(name: str) -> str:
+def backticked(name: str) -> str:
     """Write a name as constraints do."""
     return name if PLAIN_NAME.fullmatch(name) else f"`{name}`"
 
 
-def mentioned(name: str) -> str:
+def quote(name: str) -> str:
     """Write a name in a sentence about a constraint."""
     return f"'{name}'" if PLAIN_NAME.fullmatch(name) else f"`{name}`"
 
@@ -130,9 +132,9 @@ def exactly(x: float | Fraction) -> str:
 def pointed(text: str, start: int, end: int) -> str:
     """Show a text with carets under one stretch of it."""
     before, after = "", ""
-    if len(text) > _WIDEST:
-        first = max(0, min(start - _WIDEST // 3, len(text) - _WIDEST))
-        last = first + _WIDEST
+    if len(text) > _MAX_COLUMNS:
+        first = max(0, min(start - _MAX_COLUMNS // 3, len(text) - _MAX_COLUMNS))
+        last = first + _MAX_COLUMNS
         before, after = "..." if first else "", "..." if last < len(text) else ""
         text, start, end = text[first:last], start - first, min(end, last) - first
     # Line breaks would part the carets from their place.
