@@ -1,1 +1,1 @@
-"""The feasible set, exactly: standard form, tableau, vertices, edges, cones, answers."""
+"""The feasible set, exactly: standard form, simplex method, vertices, edges, faces, conflicts."""

@@ -1,67 +1,41 @@
-"""Constraints that cannot hold together, as few as can be found."""
+"""Constraints that cannot hold together, none of which can be spared."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
-from simplexplore.errors import InfeasibleError, Place
+from simplexplore.errors import InfeasibleError, Location
 from simplexplore.problem.constraint import format_constraint
 from simplexplore.problem.problem import EXPLORATION, Problem
 
+from .farkas import ConstraintSides
 from .standard_form import StandardForm
 
-# A conflict smaller than an irreducible one is looked for among this many subsets, and fewer
-# where each takes longer: times arms and constraints, no more than this. Among more than a few
-# constraints it begins with limits that conflict by themselves.
-MAX_CONFLICT_SUBSETS = 3000
-MAX_CONFLICT_WORK = 200_000
-FEW_CONSTRAINTS = 50
 
+def irreducible_conflict(problem: Problem) -> list[int]:
+    """Constraints that cannot hold together; without any one of them the others can.
 
-def smallest_conflict(problem: Problem) -> list[int]:
-    """Constraints that cannot hold together, as few as can be found.
-
-    Where all are limits on single arms, the fewest are known. Otherwise deleting one after the
-    other leaves an irreducible conflict; then all smaller subsets are tried, as many as a stated
-    budget allows.
+    What a proof needs, with each one dropped that the others conflict without.
     """
-    form = StandardForm(problem)
-    if len(form.general) == 1:  # the total is the only row
-        return form.conflicting_limits()
+    sides = ConstraintSides(problem)
 
-    def feasible(chosen: Sequence[int]) -> bool:
-        subset = [problem.constraints[k] for k in chosen]
-        return StandardForm(problem.replace(constraints=subset)).start is not None
+    def conflict(chosen: Sequence[int]) -> Sequence[int]:
+        found = sides.proof(chosen)
+        if found is None:  # floats are in doubt: fractions decide
+            rest = problem.replace(constraints=[problem.constraints[k] for k in chosen])
+            found = list(chosen) if StandardForm(rest).start is None else []
+        return found
 
-    def delete(some: Sequence[int], conflict: list[int]) -> list[int]:
-        """The conflict without those of some that it does not need, from the first on."""
-        rest = [k for k in conflict if k not in some]
-        if not feasible(rest):
-            return rest
-        if len(some) == 1:
-            return conflict
-        half = len(some) // 2
-        return delete(some[half:], delete(some[:half], conflict))
-
-    everything = range(len(problem.constraints))
-    conflict = []
-    if len(everything) > FEW_CONSTRAINTS:
-        conflict = form.conflicting_limits()
-    conflict = conflict or delete(everything, list(everything))
-    smaller = itertools.chain.from_iterable(
-        itertools.combinations(everything, count) for count in range(1, len(conflict))
-    )
-    tries = min(MAX_CONFLICT_SUBSETS, MAX_CONFLICT_WORK // (problem.size + len(everything)))
-    for subset in itertools.islice(smaller, tries):
-        if not feasible(subset):
-            return list(subset)
-    return conflict
+    kept = conflict(range(len(problem.constraints)))
+    for k in list(kept):
+        if k in kept and (fewer := conflict([other for other in kept if other != k])):
+            kept = fewer
+    return sorted(kept)
 
 
 def conflict_of(problem: Problem, table: str) -> InfeasibleError:
     """Name constraints that cannot hold together."""
-    conflict = smallest_conflict(problem)
+    conflict = irreducible_conflict(problem)
     lines = "\n".join(
         f"  {problem.names[k]}: {format_constraint(problem.constraints[k], problem.arms)}"
         for k in conflict
@@ -76,5 +50,5 @@ def conflict_of(problem: Problem, table: str) -> InfeasibleError:
     return InfeasibleError(
         f"{what}. With shares that are at least 0 and sum to 1, {these}:\n{lines}\n{advice}",
         [problem.names[k] for k in conflict],
-        place=Place(field=f"{table}.{problem.names[conflict[0]]}"),
+        place=Location(field=f"{table}.{problem.names[conflict[0]]}"),
     )

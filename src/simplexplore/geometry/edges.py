@@ -2,7 +2,7 @@
 
 Only edge directions matter to how hard a problem is. They come from the simplex tableau
 at the vertex: one per nonbasic variable, or at a degenerate vertex the extreme rays of a
-small cone. No combination of constraints is ever enumerated.
+small cone. No combination of constraints is ever enumerated. All is computed in whole numbers.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.problem.families import Family
 from simplexplore.problem.rational import rational
 
-from .cones import Effort, check_rays, extreme_rays, rays_of_row, rays_of_two_rows
-from .local_tableau import LocalTableau
-from .standard_form import DOUBT, StandardForm
+from .rays import Effort, extreme_rays, rays_of_row
+from .standard_form import StandardForm, in_order
 from .vertex import Vertex
 
 Array = npt.NDArray[np.float64]
@@ -30,16 +30,12 @@ Whole = npt.NDArray[Any]  # of 64 bits, or Python's own
 # Gaps that are a smaller share of their terms are summed exactly.
 EXACT_BELOW = 1e-4
 
-# Relative error of values that were computed exactly and scaled, or from one term.
-SLIP = 8 * float(np.finfo(float).eps)
+# Means that agree in some thirteen digits tie. A gap that is larger can be told from its own
+# rounding, so that its characteristic time can be certified.
+TIE_ULPS = 256
 
-
-class Pairs(NamedTuple):
-    """Edges that are all pairs of one of the first arms and one of the second."""
-
-    first: Indices
-    second: Indices
-    number: Indices  # (first, second): which edge a pair is; it grows along rows and columns
+# Floats hold whole numbers below this.
+MAX_FLOAT_INTEGER = 2**53
 
 
 @dataclass(frozen=True)
@@ -49,33 +45,27 @@ class Edges:
     Attributes
     ----------
     index, value : (E, L) arrays
-        Edge e changes arm ``index[e, l]`` at rate ``value[e, l]``. Rows are padded with
-        value 0 and a repeated index. Directions point away from the vertex and their
-        positive parts sum to 1.
+        Edge e changes arm ``index[e, l]`` at rate ``value[e, l]``, the float nearest to the exact
+        one. Rows are padded with value 0 and a repeated index. Directions point away from the
+        vertex and their positive parts sum to 1.
     exact : function from e to a dict from arm to Fraction
-        The direction in exact numbers, up to its length.
-    slip : (E,) array or float
-        Relative error that rounding may have left in a value of an edge.
-    pairs : Pairs or None
-        Where edges are all pairs of two kinds of arms, which have `index` in this order and all
-        the same `value`.
+        The direction in exact numbers.
+    offset : (E,) array, or 0
+        Added to the loss along each edge: see question_polytope.py.
     """
 
     index: Indices
     value: Array
     exact: Callable[[int], dict[int, Fraction]] = field(compare=False, repr=False)
-    slip: Array | float = SLIP
-    pairs: Pairs | None = field(default=None, compare=False, repr=False)
+    offset: Array | float = 0.0
 
     def __len__(self) -> int:
         return len(self.index)
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Edges:
         """Some of the edges; `exact` still counts all."""
-        slip = np.broadcast_to(self.slip, len(self))[chosen]
-        return replace(
-            self, index=self.index[chosen], value=self.value[chosen], slip=slip, pairs=None
-        )
+        offset = np.broadcast_to(self.offset, len(self))[chosen]
+        return replace(self, index=self.index[chosen], value=self.value[chosen], offset=offset)
 
     def dense(self, size: int) -> Array:
         """(E, size) array of directions."""
@@ -83,15 +73,30 @@ class Edges:
         np.add.at(directions, (np.arange(len(self))[:, None], self.index), self.value)
         return directions
 
+    def unit_offset(self, rewards: Family) -> Array:
+        """The offset beside means in unit coordinates, whose origin is another one."""
+        if not np.ndim(self.offset):
+            return np.zeros(len(self))
+        moved = self.value.sum(axis=1) * rewards.to_unit(0.0)
+        return np.asarray(self.offset / rewards.width + moved)
+
     def gaps(self, means: Array) -> Array:
-        """Loss per unit along each edge, -means @ direction; exactly 0.0 for a tie."""
+        """Loss per unit along each edge, offset - means @ direction; exactly 0.0 for a tie.
+
+        What is lost is a tie if it is no more than what rounding may leave of means that came out
+        of a calculation: 0.3 and 0.1 + 0.2 tie, and so do 0.3 and 100.3 - 100.
+        """
         terms = self.value * means[self.index]
-        gaps = -terms.sum(axis=1)
-        for e in np.flatnonzero(np.abs(gaps) < EXACT_BELOW * np.abs(terms).sum(axis=1)):
-            direction = self.exact(int(e))
-            length = sum((x for x in direction.values() if x > 0), Fraction(0))
-            loss = -sum(rational(float(means[a])) * x for a, x in direction.items())
-            gaps[e] = float(loss / length)
+        gaps, offset = self.offset - terms.sum(axis=1), np.broadcast_to(self.offset, len(terms))
+        size = np.abs(terms).sum(axis=1) + np.abs(offset)
+        for e in np.flatnonzero(np.abs(gaps) < EXACT_BELOW * size):
+            direction, added = self.exact(int(e)), float(offset[e])
+            loss = rational(added) - sum(
+                rational(float(means[a])) * x for a, x in direction.items()
+            )
+            ulps = sum(math.ulp(means[a]) * abs(float(x)) for a, x in direction.items())
+            ulps += math.ulp(added) if added else 0.0
+            gaps[e] = float(loss) if abs(float(loss)) > TIE_ULPS * ulps else 0.0
         return np.asarray(gaps)
 
 
@@ -101,151 +106,122 @@ def edges_at(form: StandardForm, vertex: Vertex, effort: Effort) -> Edges:
     Nondegenerate: one per nonbasic variable. Degenerate: the extreme rays of the cone that
     the basic variables at an end leave.
     """
-    local = LocalTableau(form, vertex)
-    if not local.at_end:
-        return _unit_edges(local)
-    if len(local.tight) == len(local.at_end) == 1 and local.at_end[0][0] < form.size:
-        return _exchanges(local)
-    rows = local.exact_rows_at_end()
-    if len(rows) <= 2:
-        return _ray_edges(local, *(rays_of_two_rows(rows) if rows[1:] else rays_of_row(rows[0])))
-    rays = [ray.entries for ray in extreme_rays(len(local.nonbasic), rows, effort)]
+    local = _LocalTableau(form, vertex)
+    rows = local.rows_at_end()
+    count = len(local.nonbasic)
+    if not rows:
+        return _edges_along(local, np.arange(count)[:, None], np.ones((count, 1), dtype=np.int64))
+    if len(rows) == 1:
+        return _edges_along(local, *rays_of_row(rows[0]))
+    rays = [ray.entries for ray in extreme_rays(count, rows, effort)]
     width = max((len(ray) for ray in rays), default=0)
     # Repeated columns of weight 0 fill the rows.
     place = [[*ray, *([next(iter(ray))] * (width - len(ray)))] for ray in rays]
     weight = [[*ray.values(), *([0] * (width - len(ray)))] for ray in rays]
     largest = max((x for ray in rays for x in ray.values()), default=0)
-    kind = np.int64 if largest < 2**53 else object
+    kind = np.int64 if largest < MAX_FLOAT_INTEGER else object
     shape = len(rays), width
-    return _ray_edges(
+    return _edges_along(
         local,
         np.array(place, dtype=np.int64).reshape(shape),
         np.array(weight, dtype=kind).reshape(shape),
     )
 
 
-def _unit_edges(local: LocalTableau) -> Edges:
-    """One edge per nonbasic variable."""
-    size = local.form.size
-    change = -local.body_arms * local.away
-    doubtful = np.abs(change) < DOUBT * local.magnitude
-    terms = np.where(doubtful | (change == 0), 0.0, local.magnitude)
-    cancelled = np.divide(terms, np.abs(change), out=np.zeros_like(change), where=terms > 0)
-    unclear = np.flatnonzero(doubtful.any(axis=0))
-    kinds, first, kind = np.unique(
-        local.form.alike[local.nonbasic[unclear]], return_index=True, return_inverse=True
-    )
-    exact = np.zeros((len(local.arms), len(kinds)))
-    for k, n in enumerate(unclear[first]):
-        exact[:, k] = list(local.exact_arms(int(local.nonbasic[n])).values())
-    exact = -exact[:, kind] * local.away[unclear]
-    change[:, unclear] = np.where(doubtful[:, unclear], exact, change[:, unclear])
-    own = local.nonbasic < size
-    arms = np.broadcast_to(np.array(local.arms, dtype=np.int64), (len(own), len(local.arms)))
-    index = np.column_stack([np.where(own, local.nonbasic, 0), arms])
-    value = np.column_stack([own * local.away.astype(float), change.T])
-    slip = SLIP * np.maximum(cancelled.max(axis=0, initial=1.0), 1.0)
-    return _pack(index, value, lambda e: _direction(local, {e: 1}), slip)
+class _LocalTableau:
+    """The simplex tableau at a vertex, in whole numbers.
 
-
-def _exchanges(local: LocalTableau) -> Edges:
-    """Pairs of arms, where the total is the only tight row and leaves no arm between its ends.
-
-    The same as `_ray_edges`: one arm takes from another, or gives to it, at the same rate.
+    Attributes
+    ----------
+    nonbasic : array of int
+        Columns outside the basis, in the order of what is active there.
+    away : array of int
+        Whether each can only grow (1) or only fall (-1) from where it is.
+    body, scale : lists of ints by basic arm, and an int
+        Tableau entries of the basic arms times `scale`.
     """
-    ((basic, away),) = local.at_end
-    first, others = (local.nonbasic[x] for x in (local.away != away, local.away == away))
-    alone, pairs = len(first), len(first) * len(others)
-    check_rays(alone + pairs, len(local.nonbasic), 1)
-    number = np.empty((alone, 1 + len(others)), dtype=np.int64)
-    number[:, 0] = np.arange(alone)
-    number[:, 1:] = alone + np.arange(pairs).reshape(alone, len(others))
-    second = np.append(basic, others)
-    arm = np.empty((alone + pairs, 2), dtype=np.int64)
-    arm[:alone, 0], arm[:alone, 1] = first, basic
-    both = arm[alone:].reshape(alone, len(others), 2)
-    both[:, :, 0], both[:, :, 1] = first[:, None], others
-    rates = -away, away
 
-    def exact(e: int) -> dict[int, Fraction]:
-        return {int(a): Fraction(x) for a, x in zip(arm[e], rates, strict=True)}
+    def __init__(self, form: StandardForm, vertex: Vertex) -> None:
+        self.form, self.vertex = form, vertex
+        self.arms, active, _ = form.split(vertex.basis)
+        outside = np.setdiff1d(form.columns, vertex.basis).tolist()
+        nonbasic = in_order(form, outside, vertex.at_upper)
+        self.nonbasic = np.array(nonbasic, dtype=np.int64)
+        self.away = np.array([-1 if c in vertex.at_upper else 1 for c in nonbasic], dtype=np.int64)
+        block = form.block(active, nonbasic)
+        self.body, self.scale = form.inverse(vertex.basis).times_matrix(block)
 
-    value = np.broadcast_to(np.array(rates, dtype=float), arm.shape)
-    return Edges(arm, value, exact, pairs=Pairs(first, second, number))
+    def rows_at_end(self) -> list[list[int]]:
+        """How fast each basic variable that is at an end leaves it, by nonbasic variable."""
+        form, vertex = self.form, self.vertex
+        place = {a: n for n, a in enumerate(self.arms)}
+        rows = []
+        for c in vertex.basis:
+            share = vertex.shares.get(c, Fraction(0))
+            if c >= form.size and c in vertex.zero:
+                rows.append([-x for x in self._slack_row(c - form.size)])
+            elif c < form.size and share == form.lower[c]:
+                rows.append([-x for x in self.body[place[c]]])
+            elif c < form.size and share == form.upper[c]:
+                rows.append(self.body[place[c]])
+        away = self.away.tolist()
+        return [
+            [x * way // (math.gcd(*row) or 1) for x, way in zip(row, away, strict=True)]
+            for row in rows
+        ]
+
+    def _slack_row(self, i: int) -> list[int]:
+        """Tableau entries of the basic slack of a row, times a positive number."""
+        entries, used = self.form.block([i], [*self.nonbasic.tolist(), *self.arms])[0], []
+        below = math.lcm(*(x.denominator for x in entries))
+        whole = [x.numerator * (below // x.denominator) for x in entries]
+        count = len(self.nonbasic)
+        used = [0] * count
+        for factor, row in zip(whole[count:], self.body, strict=True):
+            if factor:
+                used = [x + factor * y for x, y in zip(used, row, strict=True)]
+        return [self.scale * x - y for x, y in zip(whole[:count], used, strict=True)]
 
 
-def _ray_edges(local: LocalTableau, place: Indices, weight: Whole) -> Edges:
+def _edges_along(local: _LocalTableau, place: Indices, weight: Whole) -> Edges:
     """One edge per ray, by the nonbasic variables that change and how fast.
 
-    In whole numbers over one denominator; only where these are large as Python's own.
+    In whole numbers; only where these are large as Python's own.
     """
-    size, width = local.form.size, place.shape[1]
-    _, one_of, kind_of = np.unique(
-        local.form.alike[local.nonbasic], return_index=True, return_inverse=True
-    )
-    columns = [local.exact_arms(c) for c in local.nonbasic[one_of].tolist()]
-    scale = math.lcm(*(x.denominator for column in columns for x in column.values()))
-    table = [[-int(column[a] * scale) for a in local.arms] for column in columns]
-    largest = int(weight.max(initial=0))
-    entry = max((abs(x) for row in table for x in row), default=0)
-    kind: type = np.int64 if width * largest * max(entry, scale) < 2**53 else object
+    arms, count = local.arms, place.shape[1]
+    entry = max((abs(x) for row in local.body for x in row), default=0)
+    largest = count * int(weight.max(initial=0)) * max(entry, local.scale)
+    kind: type = np.int64 if largest * (len(arms) + count) < MAX_FLOAT_INTEGER else object
+    body: Whole = np.array(local.body, dtype=kind).reshape(len(arms), len(local.nonbasic))
     # By entry, then by ray: each step is one of long arrays.
     rate: Whole = weight.T.astype(kind) * local.away.astype(kind)[place.T]
-    body: Whole = np.array(table, dtype=kind).reshape(len(columns), len(local.arms))[kind_of].T
-    change: Whole = np.zeros((len(local.arms), len(place)), dtype=kind)
-    for n in range(width):
-        change += rate[n] * body.take(place[:, n], axis=1)
+    change: Whole = np.zeros((len(arms), len(place)), dtype=kind)
+    for n in range(count):
+        change -= rate[n] * body.take(place[:, n], axis=1)
     column = local.nonbasic[place.T]
-    own = np.where(column < size, rate * scale, 0)
-    arms = np.broadcast_to(np.array(local.arms, dtype=np.int64)[:, None], change.shape)
-    first = np.where(column < size, column, 0)
-    index = np.concatenate([first[:1], arms, first[1:]]).T
-    value = (np.concatenate([own[:1], change, own[1:]]) / scale).astype(float).T
-    # Kept as long as the edges are: in as few bytes as they need.
-    places = place.astype(np.min_scalar_type(len(local.nonbasic)))
-    weights = weight.astype(np.min_scalar_type(largest))
+    is_arm = column < local.form.size
+    own = np.where(is_arm, rate * local.scale, 0)
+    first = np.where(is_arm, column, 0)
+    basic = np.broadcast_to(np.array(arms, dtype=np.int64)[:, None], change.shape)
+    index = np.concatenate([first[:1], basic, first[1:]]).T
+    whole = np.concatenate([own[:1], change, own[1:]]).T
+    if not (whole != 0).all():
+        index, whole = _without_zeros(index, whole)
+    index = np.ascontiguousarray(index)
+    length = np.where(whole > 0, whole, 0).sum(axis=1)
+    value = whole / length[:, None]  # a quotient of whole numbers is rounded once
 
     def exact(e: int) -> dict[int, Fraction]:
-        ray = zip(places[e].tolist(), weights[e].tolist(), strict=True)
-        return _direction(local, {n: x for n, x in ray if x})
+        pairs = zip(index[e].tolist(), whole[e].tolist(), strict=True)
+        return {a: Fraction(x, int(length[e])) for a, x in pairs if x}
 
-    return _pack(index, value, exact, SLIP)
-
-
-def _direction(local: LocalTableau, ray: dict[int, int]) -> dict[int, Fraction]:
-    """Change of every arm when nonbasic variables leave their ends as the ray says."""
-    direction: dict[int, Fraction] = {}
-    for n, size in ray.items():
-        column, rate = int(local.nonbasic[n]), size * int(local.away[n])
-        if column < local.form.size:
-            direction[column] = direction.get(column, Fraction(0)) + rate
-        for arm, entry in local.exact_arms(column).items():
-            direction[arm] = direction.get(arm, Fraction(0)) - rate * entry
-    return {arm: rate for arm, rate in direction.items() if rate}
+    return Edges(index, np.ascontiguousarray(value, dtype=float), exact)
 
 
-def _pack(
-    index: Indices,
-    value: Array,
-    exact: Callable[[int], dict[int, Fraction]],
-    slip: Array | float,
-) -> Edges:
-    """Move zeros to the end, cut the padding, scale positive parts to sum 1."""
-    if not (value != 0).all():
-        index, value = _without_zeros(index, value)
-    value = value / np.where(value > 0, value, 0.0).sum(axis=1, keepdims=True)
-    return Edges(np.ascontiguousarray(index), np.ascontiguousarray(value), exact, slip)
-
-
-def _without_zeros(index: Indices, value: Array) -> tuple[Indices, Array]:
+def _without_zeros(index: Indices, whole: Whole) -> tuple[Indices, Whole]:
     """Rows with their zeros left out; shorter ones end in zeros at their first index."""
-    used = value != 0
-    count = np.zeros(len(value), dtype=np.int64)
-    arms, rates = np.zeros_like(index.T), np.zeros_like(value.T)
-    for n in range(value.shape[1]):
-        rows = np.flatnonzero(used[:, n])
-        place = count[rows]
-        arms[place, rows], rates[place, rows] = index[rows, n], value[rows, n]
-        count[rows] += 1
-    width = int(count.max(initial=0))
-    return np.where(np.arange(width)[:, None] < count, arms[:width], arms[:1]).T, rates[:width].T
+    used = np.asarray(whole != 0)
+    order = np.argsort(~used, axis=1, kind="stable")[:, : int(used.sum(axis=1).max(initial=0))]
+    whole = np.take_along_axis(whole, order, axis=1)
+    index = np.take_along_axis(index, order, axis=1)
+    return np.where(whole != 0, index, index[:, :1]), whole

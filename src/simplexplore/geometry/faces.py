@@ -1,8 +1,15 @@
-"""Faces of the feasible set of one and two dimensions, cut into triangles."""
+"""Faces of the feasible set of one and two dimensions, cut into simplices, and their supports.
+
+Where m limits are measured, an optimal policy lies on a face of at most m dimensions of the known
+polytope, whatever the limits' coefficients are (docs/theory/measured_stopping.md).
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +23,11 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 # More vertices, or triangles, than can be gone through again and again.
-MOST_VERTICES = 200
-MOST_TRIANGLES = 20_000
+MAX_VERTICES = 200
+MAX_TRIANGLES = 20_000
+
+# Signed supports that are counted one by one; beyond, those that several answers share count twice.
+MAX_COUNTED = 100_000
 
 
 def faces(polytope: Polytope, dimension: int) -> tuple[Array, Array]:
@@ -44,8 +54,8 @@ def faces(polytope: Polytope, dimension: int) -> tuple[Array, Array]:
     """
     vertices = []
     for vertex, met in polytope.ranked_vertices(np.zeros(polytope.size)):
-        if met > MOST_VERTICES:
-            raise _too_large(f"more than {MOST_VERTICES} vertices")
+        if met > MAX_VERTICES:
+            raise _too_large(f"more than {MAX_VERTICES} vertices")
         vertices.append(vertex)
     corners = np.array([vertex.policy for vertex in vertices])
     edges = _edges(vertices)
@@ -58,11 +68,11 @@ def faces(polytope: Polytope, dimension: int) -> tuple[Array, Array]:
 
 def _edges(vertices: list[Vertex]) -> list[tuple[int, int]]:
     """Pairs of vertices that no third one shares all common zeros of."""
-    tight = _tight(vertices)
+    active = _active(vertices)
     found = []
     for i, j in itertools.combinations(range(len(vertices)), 2):
-        shared = tight[i] & tight[j]
-        if (tight[:, shared].all(axis=1)).sum() == 2:
+        shared = active[i] & active[j]
+        if (active[:, shared].all(axis=1)).sum() == 2:
             found.append((i, j))
     return found
 
@@ -73,7 +83,7 @@ def _triangles(vertices: list[Vertex], edges: list[tuple[int, int]]) -> list[tup
     The smallest face around two edges at a vertex has the vertices that share what is zero on
     both. It is a polygon if it has as many edges as vertices, one more dimension having more.
     """
-    tight = _tight(vertices)
+    active = _active(vertices)
     at: list[set[int]] = [set() for _ in vertices]
     for i, j in edges:
         at[i].add(j)
@@ -82,8 +92,8 @@ def _triangles(vertices: list[Vertex], edges: list[tuple[int, int]]) -> list[tup
     triangles: list[tuple[int, ...]] = []
     for v, around in enumerate(at):
         for a, b in itertools.combinations(sorted(around), 2):
-            shared = tight[v] & tight[a] & tight[b]
-            members = frozenset(np.flatnonzero(tight[:, shared].all(axis=1)).tolist())
+            shared = active[v] & active[a] & active[b]
+            members = frozenset(np.flatnonzero(active[:, shared].all(axis=1)).tolist())
             if members in seen or any(len(at[i] & members) != 2 for i in members):
                 continue
             seen.add(members)
@@ -93,12 +103,12 @@ def _triangles(vertices: list[Vertex], edges: list[tuple[int, int]]) -> list[tup
                 for i, j in itertools.combinations(sorted(members - {first}), 2)
                 if j in at[i]
             ]
-            if len(triangles) > MOST_TRIANGLES:
-                raise _too_large(f"more than {MOST_TRIANGLES:,} triangles in its faces")
+            if len(triangles) > MAX_TRIANGLES:
+                raise _too_large(f"more than {MAX_TRIANGLES:,} triangles in its faces")
     return triangles
 
 
-def _tight(vertices: list[Vertex]) -> npt.NDArray[np.bool_]:
+def _active(vertices: list[Vertex]) -> npt.NDArray[np.bool_]:
     """Which variables are zero at which vertex."""
     names = sorted(set().union(*(vertex.zero for vertex in vertices)))
     return np.array([[name in vertex.zero for name in names] for vertex in vertices])
@@ -110,3 +120,90 @@ def _too_large(what: str) -> TooLargeError:
         "answer must be told apart from all of them. Merge or drop arms, drop constraints, or "
         "leave out a measured limit."
     )
+
+
+@dataclass(frozen=True)
+class Simplices:
+    """The faces of the greatest dimension up to m, in simplices.
+
+    Attributes
+    ----------
+    vertices : (V, K) array
+        Of the polytope.
+    cells : (C, m + 1) array
+        Numbers of the corners of each simplex; fewer where the polytope has fewer dimensions.
+    used : (C, K) array of bool
+        Arms that the points of a simplex use.
+    """
+
+    vertices: Array
+    cells: Indices
+    used: npt.NDArray[np.bool_]
+
+    @cached_property
+    def supports(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Supports of points inside simplices, and of points on their sides, as sets of bits."""
+        of_vertex = [_bits(policy > 0) for policy in self.vertices]
+        outside = set()
+        for cell in self.cells.tolist():
+            for count in range(1, len(cell)):
+                for corners in itertools.combinations(cell, count):
+                    outside.add(_union(of_vertex[v] for v in corners))
+        return frozenset(_bits(row) for row in self.used), frozenset(outside)
+
+    @cached_property
+    def patterns(self) -> Array:
+        """For each simplex at least as many as there are signs of answer - x, x a point of it.
+
+        Signs are those of the arms that x or the answer uses; one that both use has either. Shares
+        sum to one, so that some arm gains and some arm loses.
+        """
+        inside, outside = self.supports
+        answers = sorted(inside | outside)
+        count = {own: sum(2.0 ** (own & other).bit_count() for other in answers) for own in inside}
+        if sum(count.values()) <= MAX_COUNTED:
+            for own in inside:
+                count[own] = len(set().union(*(_signs(own, other) for other in answers)))
+        return np.array([max(count[_bits(row)], 1.0) for row in self.used], dtype=float)
+
+
+def _bits(used: npt.NDArray[np.bool_]) -> int:
+    return sum(1 << int(a) for a in np.flatnonzero(used))
+
+
+def _union(parts: Iterable[int]) -> int:
+    whole = 0
+    for part in parts:
+        whole |= part
+    return whole
+
+
+def _signs(own: int, answer: int) -> set[tuple[int, int]]:
+    """Arms that gain and arms that lose from x to an answer, given the supports of both."""
+    both = own & answer
+    common = [1 << a for a in range(both.bit_length()) if both >> a & 1]
+    found = set()
+    for gains in itertools.product((False, True), repeat=len(common)):
+        up = answer & ~own | sum(bit for bit, gain in zip(common, gains, strict=True) if gain)
+        down = (own | answer) & ~up
+        if up and down:
+            found.add((up, down))
+    return found
+
+
+def simplices(polytope: Polytope, dimensions: int) -> Simplices:
+    """Faces of so many dimensions, or the polytope itself where it has fewer.
+
+    Raises
+    ------
+    TooLargeError
+        If there are too many of them.
+    """
+    edges, triangles = faces(polytope, dimensions)
+    corners = triangles if len(triangles) else edges
+    if not len(corners):
+        corners = polytope.optimal_vertex(np.zeros(polytope.size)).policy[None, None]
+    vertices, numbers = np.unique(corners.reshape(-1, polytope.size), axis=0, return_inverse=True)
+    cells = np.sort(numbers.reshape(corners.shape[:2]), axis=1)
+    cells = np.unique(cells, axis=0).astype(np.int64)
+    return Simplices(vertices, cells, np.asarray((vertices[cells] > 0).any(axis=1)))

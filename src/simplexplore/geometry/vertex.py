@@ -26,12 +26,12 @@ class Vertex:
         The exact positive shares.
     basis : tuple of int
         A set of basic variables that describes the vertex.
-    capped : frozenset of int
-        Arms outside the basis that are at their caps; other arms outside are at their floors.
+    at_upper : frozenset of int
+        Arms outside the basis that are at their upper ends; others outside are at the lower ones.
     """
 
     zero: frozenset[int]
     policy: Array = field(compare=False)
     shares: dict[int, Fraction] = field(compare=False, repr=False)
     basis: tuple[int, ...] = field(compare=False, repr=False)
-    capped: frozenset[int] = field(compare=False, repr=False)
+    at_upper: frozenset[int] = field(compare=False, repr=False)

@@ -1,6 +1,6 @@
 """Directions that edges can have, counted without looking at a vertex.
 
-Along an edge the shares of some arms T change. The rows that are tight there, restricted to T,
+Along an edge the shares of some arms T change. The rows that are active there, restricted to T,
 determine the direction up to its length: |T| - 2 of them do, with the total
 (docs/theory/stopping.md). So directions are found by subsets of arms and rows, and floors and
 caps of single arms, however many, add none.
@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .integers import integer_row
+from .exact import integer_row
 from .standard_form import StandardForm
 
 Whole = npt.NDArray[Any]  # whole numbers: floats while those are exact, else Python's own
 
 # More subsets than this are counted by a formula, and so are directions of more arms than this:
 # determinants take too long.
-MOST_SUBSETS = 300_000
-MOST_ARMS = 6
+MAX_SUBSETS = 300_000
+MAX_ARMS = 6
 
 # Systems that are solved together.
-AT_ONCE = 20_000
+CHUNK_SIZE = 20_000
 
 
 def count_directions(form: StandardForm) -> int:
@@ -46,7 +46,7 @@ def count_directions(form: StandardForm) -> int:
     arms = int((form.columns < form.size).sum())
     sizes = range(2, min(arms, len(rows) + 2) + 1)
     subsets = {j: math.comb(arms, j) * math.comb(len(rows), j - 2) for j in sizes}
-    if sum(subsets.values()) <= MOST_SUBSETS and max(sizes, default=0) <= MOST_ARMS:
+    if sum(subsets.values()) <= MAX_SUBSETS and max(sizes, default=0) <= MAX_ARMS:
         count = sum(_count(directions(rows, is_equality, j)) for j in sizes)
     else:
         count = sum(min(subsets[j], math.comb(arms, j) * (2**j - 2)) for j in sizes)
@@ -84,11 +84,11 @@ def directions(rows: Whole, is_equality: npt.NDArray[np.bool_], size: int) -> Wh
     kind: type = float if largest < 2**53 else object
     found = []
     subsets = itertools.combinations(range(len(rows)), size - 2)
-    while chosen := list(itertools.islice(subsets, max(1, AT_ONCE // max(1, len(arms))))):
-        tight: Whole = rows.astype(kind)[np.array(chosen, dtype=int)][:, :, arms]
+    while chosen := list(itertools.islice(subsets, max(1, CHUNK_SIZE // max(1, len(arms))))):
+        active: Whole = rows.astype(kind)[np.array(chosen, dtype=int)][:, :, arms]
         t = np.tile(arms, (len(chosen), 1))
-        tight = tight.transpose(0, 2, 1, 3).reshape(len(t), size - 2, size)
-        v = _minors(np.concatenate([np.ones((len(t), 1, size), dtype=kind), tight], axis=1))
+        active = active.transpose(0, 2, 1, 3).reshape(len(t), size - 2, size)
+        v = _minors(np.concatenate([np.ones((len(t), 1, size), dtype=kind), active], axis=1))
         whole = (v != 0).all(axis=1)
         for row in rows[is_equality].astype(kind):
             whole &= (row[t] * v).sum(axis=1) == 0

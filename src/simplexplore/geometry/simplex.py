@@ -9,7 +9,7 @@ object arrays of ``Fraction``, without any; the second is the referee of the fir
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -34,43 +34,43 @@ Table = npt.NDArray[Any]
 class Tableau:
     """A basis of {0 <= x <= width : M x = b} with everything expressed in it.
 
-    A nonbasic variable rests at 0. One that rests at its upper end is *turned*: its column
+    A nonbasic variable rests at 0. One that rests at its upper end is *flipped*: its column
     stands for width - x, which is 0 there.
 
     Attributes
     ----------
     body : (rows, columns) array
-        inverse(M[:, basis]) @ M, columns of turned variables with the opposite sign.
+        inverse(M[:, basis]) @ M, columns of flipped variables with the opposite sign.
     values : (rows,) array
         The values of the basic variables.
     basis : list of int
         The basic variable of each row.
-    width : (columns,) array, optional
-        Positive; inf where a variable has no upper end, which is the default.
-    turned : (columns,) array of bool, optional
+    width : (columns,) array
+        Positive; inf where a variable has no upper end.
+    at_upper : (columns,) array of bool
+        Which are flipped.
     """
 
     body: Table
     values: Table
     basis: list[int]
-    width: Table = field(default_factory=lambda: np.zeros(0))
-    turned: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-
-    def __post_init__(self) -> None:
-        columns = self.body.shape[1]
-        if len(self.width) != columns:
-            self.width = np.full(columns, math.inf, dtype=self.body.dtype)
-        if len(self.turned) != columns:
-            self.turned = np.zeros(columns, dtype=bool)
+    width: Table
+    at_upper: npt.NDArray[np.bool_]
 
     @property
     def tolerance(self) -> float:
         return 0 if self.body.dtype == object else TOLERANCE
 
     @property
-    def slip(self) -> float:
+    def tie_tolerance(self) -> float:
         """Ratios this close are ties: wide enough for rounding, too narrow to matter."""
         return 0 if self.body.dtype == object else TOLERANCE / 1000
+
+    def point(self) -> Table:
+        """The values of all variables, none below 0."""
+        found = np.zeros(self.body.shape[1], dtype=self.body.dtype)
+        found[self.basis] = np.maximum(self.values, 0)
+        return np.where(self.at_upper, self.width - found, found)
 
     def pivot(self, row: int, column: int) -> None:
         """Make `column` basic in `row`."""
@@ -86,7 +86,7 @@ class Tableau:
         self.body[row, column] = 1
         self.basis[row] = column
 
-    def turn(self, column: int) -> None:
+    def flip(self, column: int) -> None:
         """Measure a variable from its other end."""
         if column in self.basis:
             row = self.basis.index(column)
@@ -96,18 +96,18 @@ class Tableau:
         else:
             self.values -= self.body[:, column] * self.width[column]
             self.body[:, column] = -self.body[:, column]
-        self.turned[column] = not self.turned[column]
+        self.at_upper[column] = not self.at_upper[column]
 
-    def stand_at(self, basis: list[int], turned: npt.NDArray[np.bool_]) -> None:
+    def set_basis(self, basis: list[int], at_upper: npt.NDArray[np.bool_]) -> None:
         """Go to another basis straight: what lies between need not be feasible."""
-        for column in np.flatnonzero(self.turned != turned).tolist():
-            self.turn(column)
+        for column in np.flatnonzero(self.at_upper != at_upper).tolist():
+            self.flip(column)
         for column in sorted(set(basis).difference(self.basis)):
             rows = np.flatnonzero(self.body[:, column]).tolist()
             # One of them is not wanted, or the wanted columns would not be independent.
             self.pivot(next(row for row in rows if self.basis[row] not in basis), column)
 
-    def leaving_row(self, column: int, *, careful: bool) -> tuple[int | None, Any]:
+    def leaving_row(self, column: int, *, use_bland: bool) -> tuple[int | None, Any]:
         """Row that reaches an end first when `column` grows, and how far away that end is.
 
         None if `column` reaches its own end before; a distance of inf if nothing ends.
@@ -124,8 +124,8 @@ class Tableau:
         least = ratios.min()
         if own <= least:
             return None, own
-        ties = np.flatnonzero(ratios <= least + self.slip)
-        if careful:
+        ties = np.flatnonzero(ratios <= least + self.tie_tolerance)
+        if use_bland:
             chosen = min(ties, key=lambda t: self.basis[rows[t]])
         else:
             chosen = ties[np.argmax(pace[ties])]
@@ -137,37 +137,37 @@ class Tableau:
         Never reports unboundedness: every caller's feasible set is bounded.
         """
         cost = cost.astype(self.body.dtype)
-        careful = self.tolerance == 0
+        use_bland = self.tolerance == 0
         stalled = 0
         for _ in range(1000 + 100 * self.body.shape[1]):
-            signed = np.where(self.turned, -cost, cost)
+            signed = np.where(self.at_upper, -cost, cost)
             reduced = signed - signed[self.basis] @ self.body
             candidates = np.flatnonzero((reduced > self.tolerance) & allowed)
             if candidates.size == 0:
                 return
-            column = int(candidates[0] if careful else candidates[np.argmax(reduced[candidates])])
-            row, room = self.leaving_row(column, careful=careful)
+            column = int(candidates[0] if use_bland else candidates[np.argmax(reduced[candidates])])
+            row, room = self.leaving_row(column, use_bland=use_bland)
             if room == math.inf:
                 break
             stalled = stalled + 1 if room <= self.tolerance else 0
-            careful = careful or stalled > STALL_LIMIT
+            use_bland = use_bland or stalled > STALL_LIMIT
             if row is None:
-                self.turn(column)
+                self.flip(column)
                 continue
             if self.body[row, column] < 0:  # it leaves at its upper end
-                self.turn(self.basis[row])
+                self.flip(self.basis[row])
             self.pivot(row, column)
         raise NotConvergedError(
             "a linear program over the constraints did not finish; their coefficients may differ "
             "by too many orders of magnitude: rescale them."
         )
 
-    def expel(self, banned: npt.NDArray[np.bool_]) -> None:
-        """Drop banned columns, whose variables are all zero, and rows they leave empty."""
+    def remove_columns(self, removed: npt.NDArray[np.bool_]) -> None:
+        """Drop removed columns, whose variables are all zero, and rows they leave empty."""
         for row in reversed(range(len(self.basis))):
-            if not banned[self.basis[row]]:
+            if not removed[self.basis[row]]:
                 continue
-            entries = np.where(banned, 0, np.abs(self.body[row]))
+            entries = np.where(removed, 0, np.abs(self.body[row]))
             column = int(np.argmax(entries))
             if entries[column] > self.tolerance:
                 self.pivot(row, column)
@@ -175,31 +175,25 @@ class Tableau:
                 self.body = np.delete(self.body, row, axis=0)
                 self.values = np.delete(self.values, row)
                 del self.basis[row]
-        keep = np.flatnonzero(~banned)
+        keep = np.flatnonzero(~removed)
         renumbered = {int(old): new for new, old in enumerate(keep)}
         self.body = np.ascontiguousarray(self.body[:, keep])
-        self.width, self.turned = self.width[keep], self.turned[keep]
+        self.width, self.at_upper = self.width[keep], self.at_upper[keep]
         self.basis = [renumbered[column] for column in self.basis]
 
 
-def phase_one(
-    matrix: Table, bound: Table, slack: npt.NDArray[np.int64], width: Table | None = None
-) -> tuple[Tableau, Any]:
-    """The tableau of {0 <= x <= width : matrix x = bound} that misses the bounds by least.
+def first_tableau(
+    matrix: Table, bound: Table, slack: npt.NDArray[np.int64], width: Table
+) -> Tableau | None:
+    """A feasible tableau of {0 <= x <= width : matrix x = bound}, or None if there is none.
+
+    Phase one, with artificial variables where a slack cannot start. Rows that repeat others
+    disappear. In floats, "feasible" means up to the tolerance.
 
     Parameters
     ----------
     slack : (rows,) array of int
         The column that is this row's own slack (coefficient 1, nowhere else), or -1.
-    width : (columns,) array, optional
-        Default: no upper ends.
-
-    Returns
-    -------
-    tableau : Tableau
-        With artificial variables, one per row, as its last columns.
-    missing : number
-        Their sum: 0 if there is a feasible point.
     """
     rows, columns = matrix.shape
     zero: Any = Fraction(0) if matrix.dtype == object else 0.0
@@ -217,28 +211,13 @@ def phase_one(
             values[row] = -values[row]
         body[row, columns + row] = one
         basis.append(columns + row)
-    ends = np.full(columns + rows, math.inf, dtype=matrix.dtype)
-    if width is not None:
-        ends[:columns] = width
-    tableau = Tableau(body, values, basis, ends)
+    ends = np.append(width, np.full(rows, math.inf, dtype=matrix.dtype))
     artificial = np.arange(columns + rows) >= columns
+    tableau = Tableau(body, values, basis, ends, np.zeros(columns + rows, dtype=bool))
     if any(column >= columns for column in basis):
         tableau.maximise(np.where(artificial, -one, zero), ~artificial)
-    return tableau, sum(tableau.values[r] for r, c in enumerate(tableau.basis) if c >= columns)
-
-
-def first_tableau(
-    matrix: Table, bound: Table, slack: npt.NDArray[np.int64], width: Table | None = None
-) -> Tableau | None:
-    """A feasible tableau of {0 <= x <= width : matrix x = bound}, or None if there is none.
-
-    Notes
-    -----
-    Phase one with artificial variables where a slack cannot start. Rows that repeat
-    others disappear. In floats, "feasible" means up to the tolerance.
-    """
-    tableau, missing = phase_one(matrix, bound, slack, width)
+    missing = sum(tableau.values[r] for r, c in enumerate(tableau.basis) if c >= columns)
     if missing > tableau.tolerance:
         return None
-    tableau.expel(np.arange(tableau.body.shape[1]) >= matrix.shape[1])
+    tableau.remove_columns(artificial)
     return tableau
