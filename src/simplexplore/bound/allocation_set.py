@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.errors import TooLargeError
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.problem.problem import EXPLORATION
 
@@ -20,43 +21,46 @@ Mask = npt.NDArray[np.bool_]
 # Equalities that differ by less than this on the free arms repeat each other.
 RANK_TOLERANCE = 1e-9
 
+# Numbers in rows of limits on single arms: 240 MB.
+MAX_NUMBERS = 30_000_000
+
 
 @dataclass(frozen=True)
 class AllocationSet:
-    """Pi = {w >= 0 : A w <= b, E w = f, floor <= w <= cap}; rows range over all arms.
+    """Allocations w >= 0 with A_ub w <= b_ub, A_eq w = b_eq and lower <= w <= upper.
 
     Attributes
     ----------
-    above, limit, equal, total
-        A, b, E and f. The equalities are independent on `arms` that have room between floor
-        and cap, and fix the total of these.
-    floor, cap : (K,) arrays
-        Limits on single arms; a cap of inf where there is none.
+    A_ub, b_ub, A_eq, b_eq : arrays
+        Rows range over all arms. The equalities are independent on `arms` that have room between
+        lower and upper, and fix the total of these.
+    lower, upper : (K,) arrays
+        Limits on single arms; inf where there is none.
     arms : (K,) array of bool
-        Arms that may be positive in Pi.
-    in_play : (K,) array of bool
-        Arms that some feasible policy uses. Pi may have room for others too, but no sampler
+        Arms that may be positive.
+    useful_arms : (K,) array of bool
+        Arms that some feasible policy uses. There may be room for others too, but no sampler
         needs to try them.
     costs : (K,) array
         What one sample of each arm costs.
     inside : (K,) array
         The allocation that gives each arm in play the same part of what it could get.
     deep : (K,) array
-        An allocation at which all inequalities hold strictly: `above`, and w >= 0 of `arms`.
+        An allocation at which all inequalities hold strictly: rows, and w >= 0 of `arms`.
     polytope : Polytope or None
         The same set as policies; None for all allocations.
     is_spent : bool
         Whether shares are of what is spent, and rows name all arms: see `in_spend`.
     """
 
-    above: Array
-    limit: Array
-    equal: Array
-    total: Array
-    floor: Array
-    cap: Array
+    A_ub: Array
+    b_ub: Array
+    A_eq: Array
+    b_eq: Array
+    lower: Array
+    upper: Array
     arms: Mask
-    in_play: Mask
+    useful_arms: Mask
     costs: Array
     inside: Array
     deep: Array
@@ -68,7 +72,7 @@ class AllocationSet:
         """The set of a scenario: all, the feasible policies, or what limits of its own leave."""
         if scenario == EXPLORATION:
             limits = Polytope.of_exploration(polytope.problem)
-            own = replace(cls.feasible(limits), in_play=_in_play(polytope))
+            own = replace(cls.feasible(limits), useful_arms=_useful_arms(polytope))
             if limits.dimension == 0 and limits.form.start is not None:  # exact, however small
                 own = replace(own, inside=limits.form.start.policy, deep=limits.form.start.policy)
             return own
@@ -77,40 +81,33 @@ class AllocationSet:
     @classmethod
     def simplex(cls, polytope: Polytope) -> AllocationSet:
         """All allocations."""
-        size, in_play = polytope.size, _in_play(polytope)
+        size, useful_arms = polytope.size, _useful_arms(polytope)
+        arms = np.arange(size) != polytope.known_arm
         return cls(
-            above=np.zeros((0, size)),
-            limit=np.zeros(0),
-            equal=np.ones((1, size)),
-            total=np.ones(1),
-            floor=np.zeros(size),
-            cap=np.full(size, np.inf),
-            arms=np.ones(size, dtype=bool),
-            in_play=in_play,
+            A_ub=np.zeros((0, size)),
+            b_ub=np.zeros(0),
+            A_eq=np.ones((1, size)),
+            b_eq=np.ones(1),
+            lower=np.zeros(size),
+            upper=np.full(size, np.inf),
+            arms=arms,
+            useful_arms=useful_arms,
             costs=polytope.problem.costs,
-            inside=in_play / in_play.sum(),
-            deep=np.full(size, 1.0 / size),
+            inside=useful_arms / useful_arms.sum(),
+            deep=arms / arms.sum(),
         )
 
     @classmethod
     def feasible(cls, polytope: Polytope) -> AllocationSet:
         """Allocations that are feasible policies."""
-        above, limit = polytope.inequalities()
-        equal, total = polytope.equalities()
-        floor, cap = polytope.limits()
-        in_play = _in_play(polytope)
+        useful_arms = _useful_arms(polytope)
         return cls(
-            above=above,
-            limit=limit,
-            equal=equal,
-            total=total,
-            floor=floor,
-            cap=cap,
-            arms=in_play,
-            in_play=in_play,
+            **polytope.linear_set._asdict(),
+            arms=useful_arms,
+            useful_arms=useful_arms,
             costs=polytope.problem.costs,
-            inside=polytope.fair_policy(),
-            deep=polytope.deepest_policy(),
+            inside=polytope.interior_allocation,
+            deep=polytope.max_slack_policy(),
             polytope=polytope,
         )
 
@@ -120,37 +117,52 @@ class AllocationSet:
         return np.flatnonzero(self.arms)
 
     @cached_property
+    def _capped(self) -> Indices:
+        return np.flatnonzero((self.lower < self.upper) & (self.upper < np.inf) & self.arms)
+
+    @cached_property
+    def _floored(self) -> Indices:
+        return np.flatnonzero((self.lower < self.upper) & (self.lower > 0) & self.arms)
+
+    @cached_property
     def rows(self) -> Rows:
-        """`above`, with rows of single arms apart."""
-        return Rows(self.above)
+        """`A_ub`, then upper and lower limits of arms that may move."""
+        arm = np.concatenate([self._capped, self._floored])
+        return Rows(self.A_ub, arm, np.repeat([1.0, -1.0], [len(self._capped), len(self._floored)]))
+
+    @cached_property
+    def limits(self) -> Array:
+        """The right-hand sides of `rows`."""
+        return np.concatenate([self.b_ub, self.upper[self._capped], -self.lower[self._floored]])
 
     @cached_property
     def start(self) -> Array:
-        """Multipliers of all rows, above then equal, that give every arm in play the price 1."""
-        seen = self.equal[:, self.arms & self.in_play & (self.floor < self.cap)].T
+        """Multipliers of all rows, A_ub then A_eq, that give every arm in play the price 1."""
+        seen = self.A_eq[:, self.arms & self.useful_arms & (self.lower < self.upper)].T
         equal = np.linalg.lstsq(seen, np.ones(len(seen)), rcond=None)[0]
-        return np.concatenate([np.zeros(len(self.limit)), equal])
+        return np.concatenate([np.zeros(len(self.b_ub)), equal])
 
     @cached_property
-    def pulls_for_one(self) -> Array:
+    def pulls_per_use(self) -> Array:
         """Pulls that limits take to pay for one of each arm, itself included.
 
         Of the rows and caps the one that asks most, each by itself: one over the largest share that
         it would leave the arm. Equalities and floors do not count.
         """
-        moves = self.above - self.limit[:, None]
-        saved = -moves[:, self.in_play].min(axis=1, initial=0.0)
+        moves = self.A_ub - self.b_ub[:, None]
+        saved = -moves[:, self.useful_arms].min(axis=1, initial=0.0)
         paid = saved > 0
         others = np.maximum(moves[paid], 0.0) / saved[paid, None]
-        capped = np.where(self.in_play, self.cap, 1.0)
+        capped = np.where(self.useful_arms, self.upper, 1.0)
         pulls: Array = np.maximum(1.0 + others.max(axis=0, initial=0.0), 1.0 / capped)
         return pulls
 
     @property
     def is_simplex(self) -> bool:
-        """Whether nothing but the total restricts all arms."""
-        unlimited = not self.floor.any() and bool(np.isinf(self.cap).all())
-        return unlimited and len(self.limit) == 0 and len(self.total) == 1 and bool(self.arms.all())
+        """Whether nothing but the total restricts all arms that get samples."""
+        unlimited = not self.lower.any() and bool(np.isinf(self.upper).all())
+        free = self.polytope is None or bool(self.arms.all())
+        return unlimited and len(self.b_ub) == 0 and len(self.b_eq) == 1 and free
 
     def is_same_as(self, other: AllocationSet) -> bool:
         """Whether another one is written in the same numbers."""
@@ -164,43 +176,61 @@ class AllocationSet:
         """How far `deep` keeps from every inequality."""
         return float(min(self.room(self.deep).min(initial=1.0), self.deep[self.arms].min()))
 
-    def as_rows(self) -> AllocationSet:
-        """The same set, its floors and caps written as rows."""
-        size = len(self.floor)
-        fixed = np.flatnonzero((self.floor == self.cap) & self.arms)
-        capped, floored = self._capped, self._floored
-        unit = np.eye(size)
+    def with_fixed(self) -> AllocationSet:
+        """The same set, its fixed arms written as equalities."""
+        fixed = np.flatnonzero((self.lower == self.upper) & self.arms)
+        if not len(fixed):
+            return self
+        floor, cap = self.lower.copy(), self.upper.copy()
+        floor[fixed], cap[fixed] = 0.0, np.inf
         return replace(
             self,
-            above=np.vstack([self.above, unit[capped], -unit[floored]]),
-            limit=np.concatenate([self.limit, self.cap[capped], -self.floor[floored]]),
-            equal=np.vstack([self.equal, unit[fixed]]),
-            total=np.concatenate([self.total, self.floor[fixed]]),
-            floor=np.zeros(size),
-            cap=np.full(size, np.inf),
+            A_eq=np.vstack([self.A_eq, np.arange(len(floor)) == fixed[:, None]]),
+            b_eq=np.concatenate([self.b_eq, self.lower[fixed]]),
+            lower=floor,
+            upper=cap,
+        )
+
+    def as_rows(self) -> AllocationSet:
+        """The same set, its limits on single arms written as rows."""
+        own, size = self.with_fixed(), len(self.lower)
+        if size * len(own.rows.arm) > MAX_NUMBERS:
+            raise TooLargeError(
+                f"{size:,} arms have {len(own.rows.arm):,} limits of their own, too many beside "
+                "costs or epsilon > 0; leave out one or the other, or merge arms."
+            )
+        unit = np.equal(np.arange(size), own.rows.arm[:, None]) * own.rows.sign[:, None]
+        return replace(
+            own,
+            A_ub=np.vstack([own.A_ub, unit]),
+            b_ub=own.limits,
+            lower=np.zeros(size),
+            upper=np.full(size, np.inf),
         )
 
     def in_spend(self) -> AllocationSet:
-        """The same set, without floors and caps, in shares of what is spent.
+        """The same set, its fixed arms written as equalities, in shares of what is spent.
 
         Spent shares are u_a = c_a w_a / (c . w). As w sums to one, a row A w <= b says
         (A - b 1') w <= 0, which holds for all multiples of w, so for u / c as well. Where all
-        cost the same nothing changes, and the simplex stays the simplex.
+        cost the same nothing changes, and the simplex stays the simplex. Limits on single arms
+        become rows of all.
         """
         if np.ptp(self.costs) == 0:
-            return self
+            return self.with_fixed()
         inside, deep = self._spent(self.inside), self._spent(self.deep)
         if self.is_simplex:
             return replace(self, inside=inside, deep=deep)
-        above = self._homogeneous(self.above, self.limit)
-        equal = independent(self._homogeneous(self.equal, self.total), self.arms)
+        own = self.as_rows()
+        above = own._homogeneous(own.A_ub, own.b_ub)
+        equal = independent(own._homogeneous(own.A_eq, own.b_eq), own.arms)
         equal = np.vstack([np.ones(len(self.costs)), equal])
         return replace(
-            self,
-            above=above,
-            limit=np.zeros(len(above)),
-            equal=equal,
-            total=np.r_[1.0, np.zeros(len(equal) - 1)],
+            own,
+            A_ub=above,
+            b_ub=np.zeros(len(above)),
+            A_eq=equal,
+            b_eq=np.r_[1.0, np.zeros(len(equal) - 1)],
             inside=inside,
             deep=deep,
             is_spent=True,
@@ -217,50 +247,23 @@ class AllocationSet:
 
     def room(self, w: Array) -> Array:
         """What is left of each row, cap and floor of arms that are not fixed."""
-        capped, floored = self._capped, self._floored
-        of_rows = self.limit - self.rows @ w
-        return np.concatenate(
-            [of_rows, self.cap[capped] - w[capped], w[floored] - self.floor[floored]]
-        )
+        return self.limits - self.rows @ w
 
-    @property
-    def _capped(self) -> Indices:
-        return np.flatnonzero((self.floor < self.cap) & (self.cap < np.inf))
-
-    @property
-    def _floored(self) -> Indices:
-        return np.flatnonzero((self.floor < self.cap) & (self.floor > 0))
-
-    @cached_property
-    def caps(self) -> Array:
-        """The most that rows of a single arm leave it; what it has, if it is held fast."""
-        return self._ends(1.0)
-
-    @cached_property
-    def floors(self) -> Array:
-        """The least that rows of a single arm leave it; what it has, if it is held fast."""
-        return -self._ends(-1.0)
-
-    def _ends(self, sign: float) -> Array:
-        single, arm = np.nonzero(self.above)
-        alone = np.bincount(single, minlength=len(self.limit))[single] == 1
-        single, arm = single[alone], arm[alone]
-        slope = sign * self.above[single, arm]
-        ends = np.where(self.arms, np.inf if sign > 0 else 0.0, sign * self.deep)
-        binds = (slope > 0) & self.arms[arm]
-        np.minimum.at(ends, arm[binds], self.limit[single[binds]] / slope[binds])
-        return ends
+    def miss(self, w: Array) -> float:
+        """By how much an allocation misses what it misses most."""
+        off = np.abs(self.A_eq @ w - self.b_eq).max(initial=-self.room(w).min(initial=0.0))
+        return float(np.abs(w[~self.arms]).max(initial=max(off, -w.min())))
 
     def holds_strictly(self, w: Array) -> bool:
         """Whether all inequalities hold strictly at an allocation."""
         return bool(self.room(w).min(initial=1.0) > 0 and w[self.free].min() > 0)
 
-    def mended(self, w: Array) -> Array:
+    def restore_feasibility(self, w: Array) -> Array:
         """Mend the last digits: meet equalities again, then lean towards `deep` until rows hold."""
         w = w.copy()
-        equal = self.equal[:, self.free]
+        equal = self.A_eq[:, self.free]
         weighted = equal * w[self.free]
-        shift = np.linalg.solve(weighted @ equal.T, self.total - self.equal @ w)
+        shift = np.linalg.solve(weighted @ equal.T, self.b_eq - self.A_eq @ w)
         w[self.free] *= 1.0 + equal.T @ shift
         excess = -self.room(w)
         broken = excess > 0
@@ -275,7 +278,7 @@ def independent(equal: Array, moving: Mask) -> Array:
     return np.asarray(left[:, sizes > RANK_TOLERANCE].T @ equal)
 
 
-def _in_play(polytope: Polytope) -> Mask:
+def _useful_arms(polytope: Polytope) -> Mask:
     mask = np.ones(polytope.size, dtype=bool)
     mask[list(polytope.forced_arms)] = False
     return mask

@@ -8,50 +8,46 @@ unconstrained problem beside it, and the paper's corollaries in their corrected 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from copy import copy
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import MeansError, NotConvergedError, SettingError
-from simplexplore.geometry.answers import Answers, best_vertices
+from simplexplore.errors import MeansError, NotConvergedError, SimplexploreError
 from simplexplore.geometry.edges import Edges
+from simplexplore.geometry.epsilon_answers import Answers, best_vertices
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.problem.families import Gaussian
+from simplexplore.geometry.question_polytope import QuestionPolytope, polytope_of
+from simplexplore.geometry.vertex import Vertex
+from simplexplore.problem.measured import measured_means as means_of_rows
 from simplexplore.problem.problem import EXPLORATION, SCENARIOS, Problem, check_problem
 
 from .allocation import Allocation, optimal_allocation
 from .allocation_set import AllocationSet
-from .budget import fixed_budget
+from .certificate import MAX_MISS
 from .corollaries import corollaries
-from .epsilon import best_answer, bracketed_answer
-from .floats import floats
-from .information import EPS, binary_kl
-from .measured import as_if_known, measured_bound
-from .measured_result import MeasuredBound
-from .result import Bound, RelaxedBound, ScenarioBound, Unconstrained, Unsampled
-from .unknown_sigma import information_about, time_with
+from .epsilon import best_answer
+from .float_errors import trap_float_errors
+from .information import Information, binary_kl
+from .measured import with_known_limits
+from .result import Bound, ScenarioBound, Unconstrained, UnidentifiableArm
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 # Nothing is called a bound that is not certified to at least this.
-WORST_GAP = 1e-2
+MAX_GAP = 1e-2
 
 # Costs that differ by more may be why no solution is found.
-MOST_APART = 1e9
-
-# Rounding may make samples miss a limit by this much, no more.
-WORST_MISS = 1e-9
+MAX_COST_RATIO = 1e9
 
 # Arms without samples for which limits are looked for that leave them none.
 MAX_EXPLAINED = 10
 
 # Sets of policies narrower than this are lost in rounding.
-THIN = 1e-12
+MIN_WIDTH = 1e-12
 
 
 def lower_bound(
@@ -59,49 +55,9 @@ def lower_bound(
     means: npt.ArrayLike | None = None,
     delta: float | None = None,
     epsilon: float | None = None,
-    budget: int | None = None,
     measured_means: Mapping[str, npt.ArrayLike] | None = None,
 ) -> Bound:
-    """Optimal policy, characteristic time and the least number of samples.
-
-    Parameters
-    ----------
-    problem : Problem
-    means : sequence of float, optional
-        The true (or guessed) mean of each arm; default: the problem's own guess.
-    delta : float, optional
-        Error probability; default: the problem's.
-    epsilon : float, optional
-        How much less than the best is good enough; default: the problem's. With epsilon > 0
-        the scenarios are `RelaxedBound`, and all vertices are compared, not only neighbours.
-    budget : int, optional
-        A fixed number of samples, to say how sure they can make one; default: the problem's
-        `stop_when`.
-    measured_means : mapping, optional
-        From names of measured limits to the mean measurement of each arm; default: their own
-        guesses. With measured limits a `MeasuredBound` comes back.
-
-    Returns
-    -------
-    Bound
-        With a certificate: `relative_gap` bounds the error of its characteristic time.
-
-    Raises
-    ------
-    MeansError
-        If there are no means, or they do not fit the problem.
-    InfeasibleError
-        If no policy satisfies all constraints; the message names those that conflict.
-    NotConvergedError
-        If no certificate was found: some numbers are too far apart for floats.
-
-    Examples
-    --------
-    >>> from simplexplore import Problem
-    >>> bound = lower_bound(Problem(["a", "b"]), [1.0, 0.0], delta=0.1)
-    >>> bound.policy.tolist(), round(bound.characteristic_time, 6)
-    ([1.0, 0.0], 8.0)
-    """
+    """The same as `simplexplore.lower_bound`, but that measured limits count as known."""
     problem = check_problem(problem)
     if means is None:
         means = problem.means
@@ -114,108 +70,33 @@ def lower_bound(
     delta = problem.delta if delta is None else problem.replace(delta=delta).delta
     if epsilon is not None:
         problem = problem.replace(epsilon=epsilon)
-    if budget is not None:
-        problem = problem.replace(stop_when={"budget": budget})
-    with floats():
+    with trap_float_errors():
         if problem.measured:
-            return _measured(problem, mu, delta, problem.measured_means(measured_means))
-        if isinstance(problem.rewards, Gaussian) and problem.rewards.equal_sigma:
-            return _equal_sigma(problem, problem.rewards, mu, delta)
-        return _bound(problem, mu, delta)
-
-
-def _measured(problem: Problem, mu: Array, delta: float, means: Array) -> MeasuredBound:
-    """The bound with measured limits, beside the one that holds if they were known."""
-    known = as_if_known(problem.replace(delta=delta), means)
-    bound = measured_bound(problem, _bound(known, mu, delta), means)
-    if not problem.has_costs:
-        return bound
-    free = Polytope(problem.replace(measured=()))
-    scenarios = {
-        name: _in_samples(
-            found, AllocationSet.of(bound._polytope if name == "anytime" else free, name).as_rows()
-        )
-        for name, found in bound.scenarios.items()
-    }
-    return replace(bound, scenarios=scenarios)
-
-
-def _equal_sigma(problem: Problem, rewards: Gaussian, mu: Array, delta: float) -> Bound:
-    """With one unknown sigma for all arms: as if the guess were known, but for the times."""
-    if problem.has_costs:
-        raise SettingError(
-            "equal_sigma and [costs] do not go together yet: drop equal_sigma, so that each arm "
-            "may have its own sigma, or the costs."
-        )
-    known = _bound(problem.replace(rewards=rewards.as_if_known()), mu, delta)
-    kl = binary_kl(delta)
-    return replace(
-        known,
-        problem=problem,
-        scenarios={name: _timed(found, rewards, kl) for name, found in known.scenarios.items()},
-        _free=partial(_timed_unconstrained, known, rewards, kl),
-        _corollaries=partial(_timed_corollaries, known, rewards),
-    )
-
-
-def _timed_unconstrained(known: Bound, rewards: Gaussian, kl: float) -> Unconstrained:
-    return _timed(known.unconstrained, rewards, kl)
-
-
-def _timed_corollaries(known: Bound, rewards: Gaussian) -> dict[str, float | None]:
-    return {
-        name: time_with(rewards, x) if x is not None and name.startswith("distance") else x
-        for name, x in known.bounds.items()
-    }
-
-
-Timed = TypeVar("Timed", ScenarioBound, Unconstrained)
-
-
-def _timed(found: Timed, rewards: Gaussian, kl: float) -> Timed:
-    """The same with times as they are if one sigma for all arms is unknown.
-
-    Their relative errors are no larger: the logarithm grows more slowly than its argument.
-    """
-    changes: dict[str, Any] = {}
-    if isinstance(found, RelaxedBound):
-        for name in ("vertex_characteristic_time", "least_time"):
-            changes[name] = time_with(rewards, getattr(found, name))
-    time = changes["characteristic_time"] = time_with(rewards, found.characteristic_time)
-    least = changes.get("least_time", time)
-    changes["lower_bound"] = least * kl if least and kl else 0.0
-    if isinstance(found, ScenarioBound):
-        changes["relative_gap"] = found.relative_gap + 4 * EPS
-        changes["known_sigma_time"] = found.characteristic_time
-    return replace(found, **changes)
+            rows = means_of_rows(problem.measured, problem.arms, measured_means)
+            return _bound(with_known_limits(problem.replace(delta=delta), rows), mu, delta)
+        known = problem.replace(rewards=problem.rewards.with_known_variance())
+        return replace(_bound(known, mu, delta), problem=problem)
 
 
 def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
-    polytope = Polytope(problem)
-    vertex = polytope.optimal_vertex(mu)
+    polytope = polytope_of(problem)
+    vertices = [polytope.optimal_vertex(mu)]
+    if isinstance(polytope, QuestionPolytope):
+        vertices = polytope.right_vertices(mu)
+    found = [_bound_of(problem, polytope, vertex, mu, delta) for vertex in vertices]
+    return min(found, key=lambda bound: bound.characteristic_time)
+
+
+def _bound_of(
+    problem: Problem, polytope: Polytope, vertex: Vertex, mu: Array, delta: float
+) -> Bound:
+    """The bound of the optimal vertex, or of one of several answers that are right."""
     edges = polytope.edges(vertex)
     gaps = edges.gaps(mu)
     tied = polytope.tied_vertices(vertex, mu) if (gaps == 0).any() else []
     kl = binary_kl(delta)
-    sets = {name: AllocationSet.of(polytope, name).as_rows() for name in problem.scenarios}
-    scenarios = _scenarios(polytope, sets, edges, mu, kl)
-    rewards = problem.rewards
-    if not rewards.knows_sigma:
-        same = copy(polytope)
-        same.problem = problem.replace(rewards=rewards.as_if_known())
-        known = _scenarios(same, sets, edges, mu, kl)
-        scenarios = {
-            name: replace(found, known_sigma_time=known[name].characteristic_time)
-            for name, found in scenarios.items()
-        }
-    budget = None
-    if problem.budget is not None:
-        own = sets[problem.scenario]
-        budget = fixed_budget(edges, gaps, mu, rewards, own, problem.budget)
-        if budget.relative_gap > WORST_GAP:
-            raise _uncertified(budget.characteristic_time, budget.relative_gap)
+    scenarios, failed = _scenarios(polytope, edges, gaps, mu, kl)
     return Bound(
-        budget=budget,
         problem=problem,
         means=mu,
         delta=delta,
@@ -225,40 +106,59 @@ def _bound(problem: Problem, mu: Array, delta: float) -> Bound:
         degenerate=polytope.is_degenerate(vertex),
         ties=tuple(other.policy for other in tied),
         scenarios=scenarios,
+        failed=failed,
         _polytope=polytope,
         _vertex=vertex,
         _edges=edges,
         _free=partial(_unconstrained, problem, mu, kl, scenarios),
         _corollaries=partial(corollaries, problem, polytope, vertex, edges, gaps, mu),
+        answer=polytope.in_words(vertex) if isinstance(polytope, QuestionPolytope) else None,
     )
 
 
 def _scenarios(
-    polytope: Polytope, sets: Mapping[str, AllocationSet], edges: Edges, mu: Array, kl: float
-) -> dict[str, ScenarioBound]:
-    """The bounds of the polytope's problem in each scenario, given where samples may go there."""
-    problem, gaps = polytope.problem, edges.gaps(mu)
-    allowed = {name: shares.in_spend() for name, shares in sets.items()}
-    scenarios: dict[str, ScenarioBound]
+    polytope: Polytope, edges: Edges, gaps: Array, mu: Array, kl: float
+) -> tuple[dict[str, ScenarioBound], dict[str, str]]:
+    """The bounds of the problem's scenarios; of others that have none, why."""
+    problem = polytope.problem
+    found: dict[str, ScenarioBound] = {}
+    failed: dict[str, str] = {}
+    solved: list[tuple[AllocationSet, ScenarioBound]] = []
+    solve: Callable[[AllocationSet, float], ScenarioBound]
+    solve = partial(_scenario, problem, edges, gaps, mu)
     if problem.epsilon and len(edges):
         known, complete = best_vertices(polytope, mu)
         answers = Answers(polytope, problem.epsilon, known)
-        solve = best_answer if complete else bracketed_answer
-        scenarios = {name: solve(answers, mu, allowed[name], kl) for name in allowed}
-        for found in scenarios.values():
-            if complete and found.relative_gap > WORST_GAP:
-                raise _uncertified(found.characteristic_time, found.relative_gap)
-    else:
-        scenarios = {}
-        for name, own in allowed.items():  # without constraints they are the same
-            same = [scenarios[other] for other in scenarios if allowed[other].is_same_as(own)]
-            found = same[0] if same else _scenario(problem, edges, gaps, mu, own, kl)
-            scenarios[name] = found
-    if problem.has_costs:
-        scenarios = {name: _in_samples(scenarios[name], sets[name]) for name in scenarios}
-    if EXPLORATION in scenarios and (problem.epsilon or (gaps != 0).all()):
-        scenarios[EXPLORATION] = _explained(scenarios[EXPLORATION], allowed[EXPLORATION], edges)
-    return scenarios
+        solve = partial(_within_epsilon, answers, complete, mu)
+    for name in problem.scenarios:
+        try:
+            with trap_float_errors():
+                own = AllocationSet.of(polytope, name).with_fixed()
+                allowed = (own.as_rows() if problem.epsilon else own).in_spend()
+                # Without constraints the scenarios are the same.
+                same = [one for other, one in solved if other.is_same_as(allowed)]
+                one = same[0] if same else solve(allowed, kl)
+                solved.append((allowed, one))
+                if problem.has_costs:
+                    one = in_samples(one, own)
+                if name == EXPLORATION and (problem.epsilon or (gaps != 0).all()):
+                    one = _explained(one, allowed, edges)
+                found[name] = one
+        except SimplexploreError as error:
+            if name == problem.scenario:
+                raise
+            failed[name] = str(error)
+    return found, failed
+
+
+def _within_epsilon(
+    answers: Answers, complete: bool, mu: Array, allowed: AllocationSet, kl: float
+) -> ScenarioBound:
+    """The bound of a scenario in which an answer within epsilon of the best is good enough."""
+    found = best_answer(answers, mu, allowed, kl, complete)
+    if complete and found.relative_gap > MAX_GAP:
+        raise _uncertified(found.characteristic_time, found.relative_gap)
+    return found
 
 
 def _scenario(
@@ -266,35 +166,21 @@ def _scenario(
 ) -> ScenarioBound:
     if len(edges) == 0 or (gaps == 0).any():
         # One feasible policy: nothing to find out. A tie: no number of samples is enough.
-        time = math.inf if len(edges) else 0.0
-        return ScenarioBound(
-            characteristic_time=time,
-            allocation=allowed.deep,
-            lower_bound=time * kl if time and kl else 0.0,
-            relative_gap=0.0,
-            closest_alternative=mu.copy() if len(edges) else None,
-            binding_edges=tuple(int(e) for e in np.flatnonzero(gaps == 0)),
-            unique=False,
+        alternative = mu.copy() if len(edges) else None
+        return _without_program(
+            allowed, math.inf if len(edges) else 0.0, kl, gaps == 0, alternative
         )
-    information = information_about(
+    information = Information(
         edges, gaps, mu, problem.rewards, sampled=allowed.arms, costs=allowed.costs
     )
     if information.lost.any():
-        return ScenarioBound(
-            characteristic_time=math.inf,
-            allocation=allowed.deep,
-            lower_bound=math.inf if kl else 0.0,
-            relative_gap=0.0,
-            closest_alternative=None,
-            binding_edges=tuple(int(e) for e in np.flatnonzero(information.lost)),
-            unique=False,
-        )
+        return _without_program(allowed, math.inf, kl, information.lost, None)
     try:
         best = _certified(optimal_allocation(information, allowed))
     except (NotConvergedError, FloatingPointError):
-        if allowed.is_spent and allowed.costs.max() > MOST_APART * allowed.costs.min():
+        if allowed.costs.max() > MAX_COST_RATIO * allowed.costs.min():
             raise _too_far_apart(allowed.costs) from None
-        if allowed.width < THIN:
+        if allowed.width < MIN_WIDTH:
             what, one = "constraints leave a set of policies", "policy"
             if allowed.polytope is not None and allowed.polytope.problem is not problem:
                 what, one = "limits on exploration leave a set of allocations", "allocation"
@@ -307,26 +193,38 @@ def _scenario(
     closest = information.closest(best.w)
     binding = np.flatnonzero(closest.value <= closest.value.min() * (1 + 1e-6))
     binding = binding[np.argsort(-best.multipliers[binding], kind="stable")]
-    hardest = dict.fromkeys(information.edge[binding].tolist())
     return ScenarioBound(
         characteristic_time=best.characteristic_time,
         allocation=best.w,
         lower_bound=best.characteristic_time * kl,
         relative_gap=best.relative_gap,
         closest_alternative=information.alternative(closest, int(binding[0]), mu),
-        binding_edges=tuple(hardest),
+        binding_edges=tuple(binding.tolist()),
         unique=best.unique,
+        certificate=best.certificate,
     )
 
 
-def _in_samples(scenario: ScenarioBound, allowed: AllocationSet) -> ScenarioBound:
+def _without_program(
+    allowed: AllocationSet, time: float, kl: float, binding: Mask, alternative: Array | None
+) -> ScenarioBound:
+    """A bound of 0 or infinity, whatever the allocation."""
+    return ScenarioBound(
+        characteristic_time=time,
+        allocation=allowed.deep,
+        lower_bound=time * kl if time and kl else 0.0,
+        relative_gap=0.0,
+        closest_alternative=alternative,
+        binding_edges=tuple(np.flatnonzero(binding).tolist()),
+        unique=False,
+    )
+
+
+def in_samples(scenario: ScenarioBound, allowed: AllocationSet) -> ScenarioBound:
     """The same with shares of samples beside those of what is spent."""
     w = scenario.allocation / allowed.costs
     w /= w.sum()
-    missed = np.abs(allowed.equal @ w - allowed.total).max(
-        initial=-allowed.room(w).min(initial=0.0)
-    )
-    if missed > WORST_MISS:
+    if allowed.miss(w) > MAX_MISS:
         raise _too_far_apart(allowed.costs)
     return replace(
         scenario,
@@ -344,14 +242,14 @@ def _explained(scenario: ScenarioBound, allowed: AllocationSet, edges: Edges) ->
     moved = np.unique(edges.index[chosen][edges.value[chosen] != 0])
     arms = allowed.polytope.problem.arms
     missed = moved[~allowed.arms[moved]].tolist()
-    limits = [allowed.polytope.keeping_at_zero(a) for a in missed[:MAX_EXPLAINED]]
+    limits = [allowed.polytope.constraints_forcing_zero(a) for a in missed[:MAX_EXPLAINED]]
     limits += [()] * (len(missed) - len(limits))
-    found = [Unsampled(arms[a], names) for a, names in zip(missed, limits, strict=True)]
-    return replace(scenario, unknowable=tuple(found))
+    found = [UnidentifiableArm(arms[a], names) for a, names in zip(missed, limits, strict=True)]
+    return replace(scenario, unidentifiable=tuple(found))
 
 
 def _certified(allocation: Allocation) -> Allocation:
-    if not (allocation.characteristic_time > 0 and allocation.relative_gap <= WORST_GAP):
+    if not (allocation.characteristic_time > 0 and allocation.relative_gap <= MAX_GAP):
         raise _uncertified(allocation.characteristic_time, allocation.relative_gap)
     return allocation
 
@@ -374,16 +272,15 @@ def _uncertified(time: float, gap: float) -> NotConvergedError:
 def _unconstrained(
     problem: Problem, mu: Array, kl: float, known: Mapping[str, ScenarioBound]
 ) -> Unconstrained:
-    free = Polytope(problem.replace(constraints=()))
+    free = Polytope(problem.replace(constraints=(), question=None))
     vertex = free.optimal_vertex(mu)
-    if problem.constraints or problem.epsilon:
+    result = known.get(SCENARIOS[0])
+    if problem.constraints or problem.epsilon or problem.question or result is None:
         edges = free.edges(vertex)
         every = AllocationSet.simplex(free).in_spend()
         result = _scenario(problem, edges, edges.gaps(mu), mu, every, kl)
         if problem.has_costs:
-            result = _in_samples(result, every)
-    else:
-        result = known[SCENARIOS[0]]
+            result = in_samples(result, every)
     return Unconstrained(
         arm=problem.arms[int(np.argmax(vertex.policy))],
         characteristic_time=result.characteristic_time,

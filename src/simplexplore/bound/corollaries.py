@@ -13,8 +13,7 @@ from simplexplore.geometry.vertex import Vertex
 from simplexplore.problem.families import Gaussian
 from simplexplore.problem.problem import Problem
 
-from .solver import MANY_EDGES
-from .unknown_sigma import information_about
+from .information import Information
 
 Array = npt.NDArray[np.float64]
 
@@ -35,24 +34,21 @@ def corollaries(
     depends on how rows are scaled; we report it for rows of length one. With costs all are in
     units of cost: variances count c_a times (docs/theory/costs_and_limits.md).
     """
-    kappa = condition_number(polytope, vertex)
+    kappa = None if problem.question else condition_number(polytope, vertex)
     if len(edges) == 0:
         return {"distance_lower": 0.0, "distance_upper": 0.0, "kappa": kappa, "H": None}
     if (gaps == 0).any():
         return {"distance_lower": math.inf, "distance_upper": math.inf, "kappa": kappa, "H": None}
     costs = problem.costs
-    information = information_about(edges, gaps, mu, problem.rewards, costs=costs)
+    information = Information(edges, gaps, mu, problem.rewards, costs=costs)
     uniform = costs / costs.sum()  # of samples, in shares of what is spent
     hardness: float | None = None
-    if isinstance(problem.rewards, Gaussian):
+    if isinstance(problem.rewards, Gaussian) and not problem.question:
         losses = (mu.max() - mu) / (problem.rewards.sigmas(problem.size) * np.sqrt(costs))
         hardness = float(2.0 / (losses @ losses)) if losses.any() else None
-    values = information.certified(uniform).value
-    # Any edges bound the time from below; where they are many, those that look hardest do.
-    hardest = np.sort(np.argsort(values, kind="stable")[:MANY_EDGES])
     return {
-        "distance_lower": float(information.only(hardest).edge_times(longest=True).max()),
-        "distance_upper": float(1.0 / values.min()),
+        "distance_lower": float(information.edge_times().max()),
+        "distance_upper": float(1.0 / information.closest(uniform).value.min()),
         "kappa": kappa,
         "H": hardness,
     }
@@ -61,18 +57,19 @@ def corollaries(
 def condition_number(polytope: Polytope, vertex: Vertex) -> float:
     """Ratio of extreme singular values of the active rows, each of length one."""
     problem = polytope.problem
-    active = set(polytope.active(vertex))
-    rows = np.array(
-        [np.ones(problem.size)] + [c.coefficients for c in problem.constraints if c.name in active]
-    )
-    rows /= np.abs(rows).max(axis=1, keepdims=True)  # squares of what is left do not overflow
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    if problem.size == 1:
+        return 1.0
+    names = set(polytope.active(vertex))
+    active = [row for row in problem.constraints if row.name in names]
     # Rows of arms at zero or at other limits of their own are unit vectors. Arms with the same
     # number of them are alike across what the few other rows span there, and only this span, q,
     # is left to look at.
-    single = np.count_nonzero(rows, axis=1) == 1
-    units = np.count_nonzero(rows[single], axis=0) + (vertex.policy == 0)
-    rows = rows[~single]
+    alone = np.array([row.arms[0] for row in active if len(row.arms) == 1], dtype=int)
+    units = np.bincount(alone, minlength=problem.size) + (vertex.policy == 0)
+    several = [row.coefficients for row in active if len(row.arms) > 1]
+    rows = np.array([np.ones(problem.size), *several])
+    rows /= np.abs(rows).max(axis=1, keepdims=True)  # squares of what is left do not overflow
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     seen, lengths, sizes = [], [], []
     for number in np.unique(units):
         own, length = rows[:, units == number], math.sqrt(number)

@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError
-from simplexplore.geometry.answers import Answers, Comparisons, comparisons
 from simplexplore.geometry.edges import EXACT_BELOW, Edges
+from simplexplore.geometry.epsilon_answers import Answers, Comparisons, comparisons
 from simplexplore.problem.rational import rational
 
 from .allocation import Allocation, optimal_allocation
 from .allocation_set import AllocationSet
 from .information import Information
-from .unknown_sigma import information_about
 
 Array = npt.NDArray[np.float64]
 
@@ -34,7 +33,7 @@ MAX_MIXED = 40
 MAX_SEARCHED = 150
 
 # Comparisons with vertices this close to the mix are left out: they never decide.
-NEAR = 0.02
+MIN_MOVED = 0.02
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def information_of(
     if not (gaps > 0).all():
         return None
     rewards = answers.polytope.problem.rewards
-    found = information_about(edges, gaps, mu, rewards, epsilon, allowed.arms, allowed.costs)
+    found = Information(edges, gaps, mu, rewards, epsilon, allowed.arms, allowed.costs)
     return None if found.lost.any() else found
 
 
@@ -104,7 +103,7 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
         change = np.where(np.abs(corners - pi) > 1e-9, corners - pi, 0.0)
         gaps = answers.epsilon - change @ mu
         gains = np.maximum(change, 0.0).sum(axis=1)
-        rows = np.flatnonzero(gains > max(NEAR, 1.001 * answers.epsilon / reach))
+        rows = np.flatnonzero(gains > max(MIN_MOVED, 1.001 * answers.epsilon / reach))
         value, slope = np.full(len(corners), math.inf), np.zeros((len(corners), len(z)))
         if (gaps[rows] <= 0).any():
             return np.where(gaps <= 0, gaps, math.inf), slope
@@ -134,8 +133,6 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
         slope[:, -1] = -1.0
         return slope
 
-    constraints = [{"type": "ineq", "fun": slack, "jac": slack_slope}]
-    constraints += _sets_of(allowed, count, len(z))
     upward = np.zeros(len(z))
     upward[-1] = -1.0
     shares_within, w_within = [(0.0, 1.0)] * count, [(1e-6 * x, 1.0) for x in allowed.deep]
@@ -144,7 +141,10 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
         "x0": z,
         "jac": lambda _: upward,
         "bounds": [*shares_within, *w_within, (0.0, None)],
-        "constraints": constraints,
+        "constraints": [
+            {"type": "ineq", "fun": slack, "jac": slack_slope},
+            *_sets_of(allowed, count, len(z)),
+        ],
         "options": {"maxiter": 60, "ftol": 1e-9},
     }
     try:
@@ -155,23 +155,27 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
     return _rounded_mix(answers, np.asarray(found.x[:count]), mixed, mu, allowed)
 
 
+def mix_near(answers: Answers, policy: Array, mu: Array, allowed: AllocationSet) -> Solved | None:
+    """The certified time of an exact mix of vertices that is a policy but for rounding."""
+    from scipy.optimize import nnls
+
+    every = np.arange(len(answers.vertices))
+    shares, _ = nnls(answers.policies[every].T, policy)
+    return _rounded_mix(answers, shares, every, mu, allowed)
+
+
 def _sets_of(allowed: AllocationSet, count: int, length: int) -> list[Any]:
     """That shares of a mix, the first variables, sum to 1, and the next are an allocation."""
-    place = slice(count, count + len(allowed.deep))
-    rows = np.zeros((1 + len(allowed.equal), length))
+    from scipy.optimize import LinearConstraint
+
+    rows = np.zeros((1 + len(allowed.b_eq) + len(allowed.b_ub), length))
     rows[0, :count] = 1.0
-    rows[1:, place] = allowed.equal
-    totals = np.concatenate([[1.0], allowed.total])
-    constraints: list[Any] = [
-        {"type": "eq", "fun": lambda z: rows @ z - totals, "jac": lambda _: rows},
-    ]
-    if len(allowed.limit):
-        above = np.zeros((len(allowed.limit), length))
-        above[:, place] = -allowed.above
-        constraints.append(
-            {"type": "ineq", "fun": lambda z: above @ z + allowed.limit, "jac": lambda _: above}
-        )
-    return constraints
+    rows[1:, count : count + len(allowed.deep)] = np.vstack([allowed.A_eq, allowed.A_ub])
+    equal, totals = len(allowed.b_eq) + 1, np.append(1.0, allowed.b_eq)
+    found = [LinearConstraint(rows[:equal], totals, totals)]
+    if len(allowed.b_ub):
+        found.append(LinearConstraint(rows[equal:], -math.inf, allowed.b_ub))
+    return found
 
 
 def _rounded_mix(

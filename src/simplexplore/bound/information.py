@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore.errors import NotConvergedError
 from simplexplore.geometry.edges import EXACT_BELOW, Edges
-from simplexplore.problem.family import Family, Tilted
+from simplexplore.problem.families import ExponentialTilt, Family
 from simplexplore.problem.rational import rational
 
 Array = npt.NDArray[np.float64]
@@ -36,16 +35,6 @@ ROUNDING = 64 * EPS
 
 # Guesses of a root closer to each other than this, relatively, are the same.
 RESOLUTION = 1e-15
-
-# With more edges than this, roots of pairs begin where they are known to be, and those that are not
-# found yet are looked at alone. The last digits of fewer do not change.
-MANY = 1000
-
-# Rows shorter than this numpy adds up from the first number to the last.
-SHORT = 8
-
-# So many edges at a time: what is computed on the way stays in the processor's cache.
-CHUNK = 8192
 
 
 def binary_kl(delta: float) -> float:
@@ -106,25 +95,19 @@ class _Trial:
 
     gamma: Array
     s: Array
-    lam: Tilted
+    lam: ExponentialTilt
     held: npt.NDArray[np.bool_]  # by the domain
     excess: Array  # v . lam + offset, which is to vanish
     noise: Array  # what of it may be rounding
     doubt: Array  # and how well its terms are known
     steep: Array  # how fast it falls with the guess
 
-    def updated(self, edges: npt.NDArray[np.int64], there: _Trial) -> _Trial:
-        """The same with other guesses on some edges."""
 
-        def merged(here: Any, other: Any) -> Any:
-            here = np.array(here)
-            here[edges] = other
-            return here
-
-        lam = Tilted(*(merged(x, y) for x, y in zip(self.lam, there.lam, strict=True)))
-        rest = [f.name for f in fields(self) if f.name != "lam"]
-        changed = {name: merged(getattr(self, name), getattr(there, name)) for name in rest}
-        return replace(self, lam=lam, **changed)
+# Attributes that have a row for each edge.
+_BY_EDGE = (
+    *("index", "v", "used", "mu", "complement", "sigma", "gaps", "reading", "doubt"),
+    *("offset", "offset_of_complement", "free", "end", "costs"),
+)
 
 
 class Information:
@@ -147,17 +130,7 @@ class Information:
     costs : (K,) array, optional
         What one sample of each arm costs; 1, unless given. Allocations are shares of what is
         spent, and D_e is information per unit spent: w_a samples cost c_a w_a.
-
-    Attributes
-    ----------
-    edge : (E,) array
-        Which edge a row is about: itself, unless edges have several (unknown_sigma.py).
     """
-
-    by_edge: ClassVar[tuple[str, ...]] = (
-        *("edge", "index", "v", "used", "mu", "rest", "sigma", "gaps", "reading", "slip", "doubt"),
-        *("offset", "offset_of_rest", "free", "end", "costs"),
-    )
 
     def __init__(
         self,
@@ -169,28 +142,28 @@ class Information:
         sampled: npt.NDArray[np.bool_] | None = None,
         costs: Array | None = None,
     ) -> None:
-        self.edge = np.arange(len(gaps))
-        self.has_many = len(gaps) > MANY
         self.index = edges.index
         self.v = -edges.value
         self.used = edges.value != 0
         self.rewards = rewards
         self.size = len(means)
-        unit, rest = rewards.places(means)
-        self.mu, self.rest = unit[self.index], rest[self.index]
+        unit, complement = rewards.places(means)
+        self.mu, self.complement = unit[self.index], complement[self.index]
         self.sigma = rewards.sigmas(self.size)[self.index]
         self.costs = (np.ones(self.size) if costs is None else costs)[self.index]
-        # The same loss in unit coordinates (a change of scale: v sums to zero).
+        # The same loss in unit coordinates.
         scale = 1.0 / rewards.width
         self.gaps = gaps * scale
         # v . lam + offset in the coordinates of the means, and of 1 less them.
-        self.offset = self.offset_of_rest = np.full(len(gaps), offset * scale)
+        self.offset = self.offset_of_complement = offset * scale + edges.unit_offset(rewards)
+        if np.ndim(edges.offset):  # such directions need not sum to zero
+            self.offset_of_complement = self.offset + self.v.sum(axis=1)
         self.domain = rewards.unit_domain()
         self.closed_form = rewards.closed_form
         # How well gaps are known: a mean is read as a float or as the number meant by it, and
         # sums round unless terms cancel so far that they were taken exactly (geometry/edges.py).
         size = np.abs(self.v)
-        total = (size * np.abs(means[self.index])).sum(axis=1) + abs(offset)
+        total = (size * np.abs(means[self.index])).sum(axis=1) + abs(offset) + abs(edges.offset)
         exact = gaps < EXACT_BELOW * total
         self.free = np.zeros(self.used.shape, dtype=bool)
         self.end = self.mu
@@ -199,8 +172,7 @@ class Information:
             exact &= ~self.free.any(axis=1)
             size = np.abs(self.v)
         self.reading = scale * size * np.array([_reading(float(x)) for x in means])[self.index]
-        self.slip = np.broadcast_to(edges.slip, gaps.shape)
-        rounded = np.where(exact, EPS * gaps, (4 * EPS + self.slip) * total)
+        rounded = np.where(exact, EPS * gaps, 5 * EPS * total)
         self.doubt = self.reading.sum(axis=1) + scale * rounded
 
     def _set_free(self, free: npt.NDArray[np.bool_]) -> None:
@@ -209,17 +181,19 @@ class Information:
         end = np.where(self.v > 0, low, high)
         v = np.where(free, self.v, 0.0)
         self.free, self.end = free, np.where(free, end, self.mu)
-        self.gaps = self.gaps + _total(v * (self.end - self.mu))
+        self.gaps = self.gaps + (v * (self.end - self.mu)).sum(axis=1)
         # What rounding leaves of nothing is nothing.
-        self.gaps[self.gaps <= 8 * EPS * _total(np.abs(v))] = 0.0
-        self.offset = self.offset + _total(v * np.where(free, end, 0.0))
-        self.offset_of_rest = self.offset_of_rest - _total(v * np.where(free, 1 - end, 0.0))
+        self.gaps[self.gaps <= 8 * EPS * np.abs(v).sum(axis=1)] = 0.0
+        self.offset = self.offset + (v * np.where(free, end, 0.0)).sum(axis=1)
+        self.offset_of_complement = self.offset_of_complement - (
+            v * np.where(free, 1 - end, 0.0)
+        ).sum(axis=1)
         self.v, self.used = np.where(free, 0.0, self.v), self.used & ~free
 
     def only(self, chosen: npt.NDArray[np.int64] | slice) -> Information:
         """The same instance with some of its edges, in the order given."""
         some = copy(self)
-        for name in self.by_edge:
+        for name in _BY_EDGE:
             setattr(some, name, getattr(self, name)[chosen])
         return some
 
@@ -227,11 +201,6 @@ class Information:
     def lost(self) -> npt.NDArray[np.bool_]:
         """Edges that the means of arms without samples lead across, so that no samples tell."""
         return np.asarray(self.free.any(axis=1) & (self.gaps <= 0))
-
-    @property
-    def rough(self) -> Information:
-        """The same or, where that is quicker, something like it for a first guess."""
-        return self
 
     def covered(self) -> npt.NDArray[np.bool_]:
         """Arms that at least one edge moves: only they need samples."""
@@ -243,70 +212,6 @@ class Information:
         """Closest alternatives for an allocation that is positive on all covered arms."""
         return self._closest(np.where(self.used, w[self.index], 1.0))
 
-    def certified(self, w: Array) -> Closest:
-        """The same with values that are proven to be no more than D_e, up to their errors."""
-        return self.closest(w)
-
-    def values(self, w: Array, edges: npt.NDArray[np.int64], most: float = 0.0) -> Array:
-        """D_e of some edges, for the least of them and all that are at most `most`.
-
-        Of the others, where edges are many, a number that shows that they are larger: what pairs
-        cost where they meet, or the dual at a first guess of the multiplier.
-        """
-        if len(edges) <= MANY:
-            return self.closest(w).value[edges]
-        # Copying most edges would take longer than looking at all of them.
-        some = self.only(edges) if 2 * len(edges) < len(self.edge) else self
-        asked = np.arange(len(edges)) if some is not self else edges
-        pairs, steps = bool(some._pairs.all()), range(0, len(some.edge), CHUNK)
-        parts = [some.only(slice(i, i + CHUNK))._estimates(w, pairs) for i in steps]
-        found = np.concatenate(parts)[asked]
-        if some.closed_form:
-            return found
-        if not np.isfinite(found).all():
-            return some.closest(w).value[asked]
-        lowest = np.argpartition(found, 100)[:100]
-        most = max(most, float(self.only(edges[lowest]).closest(w).value.min()))
-        doubtful = np.flatnonzero(found <= most * (1 + 1e-6))
-        found[doubtful] = self.only(edges[doubtful]).closest(w).value
-        return found
-
-    def _estimates(self, w: Array, pairs: bool) -> Array:
-        """What `values` compares edges by: D_e itself where it has a closed form."""
-        weight = np.where(self.used, w[self.index], 1.0) / self.costs
-        if self.closed_form:
-            return np.asarray(0.5 * self.gaps * self.gaps / self._spread(weight)[1])
-        tilt = self.v / weight
-        if pairs:
-            at = self._meeting(weight)
-            excess = np.zeros(len(weight))
-        else:
-            pole = self._pole(tilt)
-            # Half of it: for small ones the dual loses a quarter, for large ones it is positive.
-            part = np.where(self._pairs, 1.0, 0.5)
-            trial = self._tilted(part * self._first_guess(tilt, pole), tilt, pole)
-            at, excess = trial.lam, trial.gamma * trial.excess
-        cost = np.where(self.used, self.rewards.cost(self.mu, self.rest, at, self.sigma), 0.0)
-        return np.asarray(_total(weight * cost) + excess)
-
-    @property
-    def _pairs(self) -> npt.NDArray[np.bool_]:
-        """Edges that take from one arm what they give to another, and nothing else."""
-        return np.asarray((np.count_nonzero(self.used, axis=1) == 2) & (self.offset == 0))
-
-    def _meeting(self, weight: Array) -> Tilted:
-        """The closest alternatives to pairs: both means at their weighted average."""
-        share = np.where(self.used, weight / (self.sigma * self.sigma), 0.0)
-        share = share / _total(share)[:, None]
-        width = share.shape[1]
-        others = share[:, ::-1] if width == 2 else share @ (1.0 - np.eye(width))
-        shift = -np.divide(self.gaps[:, None], self.v, out=np.zeros_like(share), where=self.used)
-        mean, rest = (
-            np.broadcast_to(_total(share * part)[:, None], share.shape)
-            for part in (self.mu, self.rest)
-        )
-        return Tilted(mean, rest, shift * others, self.rewards.variance(mean, self.sigma))
-
     def _closest(self, weight: Array) -> Closest:
         """The same for weights that each edge may choose for itself.
 
@@ -317,7 +222,8 @@ class Information:
         tilt = self.v / weight
         if self.closed_form:
             variance = self.sigma * self.sigma
-            compliance, spread = self._spread(weight)
+            compliance = variance / weight
+            spread = (self.v * self.v * compliance).sum(axis=1)
             gamma = (self.gaps / spread)[:, None]
             slope = -gamma * tilt
             gradient = 0.5 * variance * slope * slope
@@ -332,10 +238,10 @@ class Information:
                 compliance=compliance,
             )
         at = self._balanced(tilt)
-        gradient = self.rewards.cost(self.mu, self.rest, at.lam, self.sigma)
+        gradient = self.rewards.cost(self.mu, self.complement, at.lam, self.sigma)
         gradient = np.where(self.used, gradient, 0.0)
         # The dual at this multiplier, which is below D_e whether or not it is the best one.
-        value = _total(weight * gradient) + at.gamma * at.excess
+        value = (weight * gradient).sum(axis=1) + at.gamma * at.excess
         if not (np.isfinite(value).all() and (value > 0).all()):
             raise NotConvergedError(
                 "the closest alternative could not be computed: means or allocation differ by too "
@@ -351,11 +257,6 @@ class Information:
             compliance=np.where(at.held, 0.0, at.lam.rate / weight),
         )
 
-    def _spread(self, weight: Array) -> tuple[Array, Array]:
-        """Variances of the arms' means, and of each edge's gap, where both have a closed form."""
-        compliance = self.sigma * self.sigma / weight
-        return compliance, _total(self.v * self.v * compliance)
-
     def _ceiling(self, at: _Trial, gradient: Array) -> Array:
         """Divergences of an alternative that certainly lies across its edge.
 
@@ -370,12 +271,12 @@ class Information:
         if np.isfinite(low):
             left = np.where(at.lam.shift < 0, at.lam.mean, left)
         if np.isfinite(high):
-            left = np.where(at.lam.shift > 0, at.lam.rest, left)
+            left = np.where(at.lam.shift > 0, at.lam.complement, left)
         moved = np.where(at.held, 0.0, shift)
         roomy = np.where(shift <= 1e3 * left, moved, 0.0)
         moved = np.where(roomy.any(axis=1, keepdims=True), roomy, moved)
         short = np.maximum(at.excess + at.noise + at.doubt, 0.0)
-        total = _total(np.abs(self.v) * moved)
+        total = (np.abs(self.v) * moved).sum(axis=1)
         farther = np.divide(short, total, out=np.full(len(total), np.inf), where=total > 0)
         farther = np.where(short > 0, np.minimum(farther, 1e100), 0.0)[:, None]
         step = farther * moved
@@ -383,7 +284,7 @@ class Information:
         left = np.where(self.used & (moved > 0), left, np.where(total > 0, np.inf, 0.0)[:, None])
         return np.where(step <= 0.25 * left, gradient * (1 + ROUNDING) + price, np.inf)
 
-    def _balanced(self, tilt: Array, start: Array | None = None) -> _Trial:
+    def _balanced(self, tilt: Array) -> _Trial:
         """gamma >= 0 with v . lam(gamma tilt) + offset = 0, for all edges at once.
 
         The rule of kernels/roots.py: Newton's step if it stays inside the bracket and the last
@@ -393,7 +294,9 @@ class Information:
         pole = self._pole(tilt)
         low, high = np.zeros(len(tilt)), np.full(len(tilt), np.inf)
         before = high
-        x = self._first_guess(tilt, pole) if start is None else start
+        # Roots as if rewards were Gaussian.
+        x = self.gaps / (self.v * tilt * self.rewards.variance(self.mu, self.sigma)).sum(axis=1)
+        x = x if pole is None else x / pole[1]
         while True:
             at = self._tilted(x, tilt, pole)
             low = np.where(at.excess > 0, x, low)
@@ -411,27 +314,12 @@ class Information:
             fits = (np.abs(at.excess) <= 0.5 * before) & (proposal > low) & (proposal < high)
             before = np.where(fits, np.abs(at.excess), np.inf)
             x = np.where(going, np.where(fits, proposal, middle), x)
-            left = np.flatnonzero(going)
-            if self.has_many and 2 * len(left) < len(x):
-                return at.updated(left, self.only(left)._balanced(tilt[left], x[left]))
 
-    def _first_guess(self, tilt: Array, pole: tuple[Array, Array] | None) -> Array:
-        """Roots as if rewards were Gaussian; of pairs among many edges, where they meet."""
-        x = self.gaps / _total(self.v * tilt * self.rewards.variance(self.mu, self.sigma))
-        x = x if pole is None else x / pole[0]
-        if not (self.has_many and (pairs := self._pairs).any()):
-            return x
-        one = np.ones_like(tilt)
-        meeting = self._meeting(np.divide(self.v, tilt, out=one.copy(), where=self.used))
-        # With a pole, x / (1 + x) of it is wanted; the arm that rises has it.
-        parts = meeting.shift / self.mu
-        if pole is None:
-            parts = -meeting.shift / (meeting.rate * np.where(self.used, tilt, one))
-        found = parts.max(axis=1)
-        return np.where(pairs & np.isfinite(found) & (found > 0), found, x)
+    def _pole(self, tilt: Array) -> tuple[Array, Array, Array] | None:
+        """Whether a tilt ends, the first multiplier at which one does, and what is left there.
 
-    def _pole(self, tilt: Array) -> tuple[Array, Array] | None:
-        """The multiplier at which a first tilt ends, and what is left of all there, if any does."""
+        None where none of any edge does.
+        """
         lowest = self.rewards.lowest_tilt
         if not np.isfinite(lowest) or self.domain is not None:
             return None
@@ -439,45 +327,50 @@ class Information:
         poles = np.full(tilt.shape, np.inf)
         np.divide(lowest, tilt, out=poles, where=tilt < 0)
         pole = poles.min(axis=1, keepdims=True)
-        return pole[:, 0], np.where(poles == pole, 0.0, np.maximum(1 - pole * tilt / lowest, 0.0))
+        ends = np.isfinite(pole)
+        pole = np.where(ends, pole, 1.0)
+        left = np.where(poles == pole, 0.0, np.maximum(1 - pole * tilt / lowest, 0.0))
+        return ends[:, 0], pole[:, 0], left
 
-    def _tilted(self, x: Array, tilt: Array, pole: tuple[Array, Array] | None) -> _Trial:
+    def _tilted(self, x: Array, tilt: Array, pole: tuple[Array, Array, Array] | None) -> _Trial:
         """Tilted means at gamma = x, or x / (1 + x) of a pole: both ends keep their digits."""
         lowest = self.rewards.lowest_tilt
         last = lowest if np.isfinite(lowest) else -1.0
         gamma, rate, room = x, np.ones(len(x)), 1 - x[:, None] * tilt / last
         if pole is not None:
-            gamma, rate = pole[0] * (x / (1 + x)), pole[0] / (1 + x) / (1 + x)
-            room = (1 + x[:, None] * pole[1]) / (1 + x[:, None])
+            ends, first, left = pole
+            gamma = np.where(ends, first * (x / (1 + x)), x)
+            rate = np.where(ends, first / (1 + x) / (1 + x), 1.0)
+            room = np.where(ends[:, None], (1 + x[:, None] * left) / (1 + x[:, None]), room)
         s = gamma[:, None] * tilt
-        lam = self.rewards.tilt(self.mu, self.rest, s, room, self.sigma)
+        lam = self.rewards.tilt(self.mu, self.complement, s, room, self.sigma)
         held = np.zeros(s.shape, dtype=bool)
         if self.domain is not None:
             low, high = self.domain
             held = (lam.mean <= low) | (lam.mean >= high)
             end = np.where(held, np.clip(lam.mean, low, high), lam.mean)
-            lam = Tilted(
+            lam = ExponentialTilt(
                 mean=end,
-                rest=np.where(held, 1 - end, lam.rest),
+                complement=np.where(held, 1 - end, lam.complement),
                 shift=np.where(held, end - self.mu, lam.shift),
                 rate=np.where(held, 0.0, lam.rate),
             )
         # v . lam + offset in the form with the smallest terms: v sums to zero.
         terms, rounded = self.v * lam.shift, np.abs(lam.mean) + np.abs(self.mu)
-        size = self.gaps + _total(np.abs(terms))
-        size += _total(np.abs(self.v) * np.where(held, rounded, 0.0))
-        excess, doubt = self.gaps + _total(terms), self.doubt
+        size = self.gaps + np.abs(terms).sum(axis=1)
+        size += (np.abs(self.v) * np.where(held, rounded, 0.0)).sum(axis=1)
+        excess, doubt = self.gaps + terms.sum(axis=1), self.doubt
         others = []
         if np.isfinite(self.rewards.range_of_means()[0]):
             others.append((1.0, lam.mean, self.mu, self.offset))
         if np.isfinite(self.rewards.range_of_means()[1]):
-            others.append((-1.0, lam.rest, self.rest, self.offset_of_rest))
+            others.append((-1.0, lam.complement, self.complement, self.offset_of_complement))
         for sign, part, whole, offset in others:
             terms = sign * self.v * part
-            total = np.abs(offset) + _total(np.abs(terms))
+            total = np.abs(offset) + np.abs(terms).sum(axis=1)
             better = total < size
-            excess = np.where(better, offset + _total(terms), excess)
-            doubt = np.where(better, _total(self.reading * (part / whole)), doubt)
+            excess = np.where(better, offset + terms.sum(axis=1), excess)
+            doubt = np.where(better, (self.reading * (part / whole)).sum(axis=1), doubt)
             size = np.where(better, total, size)
         return _Trial(
             gamma=gamma,
@@ -486,14 +379,12 @@ class Information:
             held=held,
             excess=excess,
             noise=(8 + tilt.shape[1]) * EPS * size,
-            doubt=doubt + self.slip * size,
-            steep=rate * _total(self.v * tilt * lam.rate),
+            doubt=doubt + EPS * size,
+            steep=rate * (self.v * tilt * lam.rate).sum(axis=1),
         )
 
-    def edge_times(self, longest: bool = False) -> Array:
+    def edge_times(self) -> Array:
         """For each edge, a lower bound on the time it would need if it were the only one.
-
-        Where only the longest is asked for, others may be looser than they could be.
 
         With w_a proportional to |v_a| times the standard deviation, and the root of the cost, it
         is exact for Gaussian rewards (w then equalises the information of all arms); for other
@@ -501,20 +392,15 @@ class Information:
         never exceeds the largest divergence, over the cost, of an alternative that lies across
         the edge.
         """
-        weight = self._own_weight()
+        variance = self.rewards.variance(self.mu, self.sigma)
+        weight = np.where(self.used, np.abs(self.v) * np.sqrt(variance * self.costs), 0.0)
+        weight = np.where(self.used, weight / weight.sum(axis=1, keepdims=True), 1.0)
         closest = self._closest(weight)
         for _ in range(0 if self.closed_form else 15):
             weight = np.where(self.used, weight * np.sqrt(closest.gradient), 0.0)
             weight = np.where(self.used, weight / weight.sum(axis=1, keepdims=True), 1.0)
             closest = self._closest(np.maximum(weight, 1e-12))
         return np.asarray(1.0 / closest.ceiling.max(axis=1))
-
-    def _own_weight(self) -> Array:
-        """Shares that are best for each edge if rewards are Gaussian, and known how."""
-        variance = self.rewards.variance(self.mu, self.sigma)
-        weight = np.where(self.used, np.abs(self.v) * np.sqrt(variance * self.costs), 0.0)
-        weight /= weight.sum(axis=1, keepdims=True)
-        return np.where(self.used, weight, 1.0)
 
     def alternative(self, closest: Closest, edge: int, means: Array) -> Array:
         """The instance on the other side of one edge, in the user's coordinates."""
@@ -527,19 +413,9 @@ class Information:
 
     def rounding_of_gaps(self) -> Array:
         """Relative error of D_e, in closed form, that comes from rounding."""
-        terms = self.v.shape[1] * EPS + 2 * self.slip
+        terms = (self.v.shape[1] + 2) * EPS
         return np.asarray(ROUNDING + terms + 2 * self.doubt / self.gaps)
 
     def rounding(self) -> float:
         """Relative error that rounding mostly leaves in D: no solver gets closer."""
         return float(self.rounding_of_gaps().max())
-
-
-def _total(terms: Array) -> Array:
-    """Sums over the arms of each edge, in their order; numpy is slow where rows are short."""
-    if not 0 < terms.shape[1] < SHORT:
-        return np.asarray(terms.sum(axis=1))
-    total = terms[:, 0]
-    for column in terms.T[1:]:
-        total = total + column
-    return total

@@ -1,12 +1,25 @@
-"""The linear system of a Newton step, as small as the optimal policy and its rows.
+"""The linear equations of a Newton step, as many as the optimal policy has arms and the set rows.
 
-When slacks and multipliers of inequalities are eliminated (newton.py states the program), the
-unknowns are the free arms, t, and the multipliers of equalities.
+interior_point.py states the program. When slacks and multipliers of inequalities are eliminated,
+the unknowns are the changes dx of the free arms in units of themselves (dw = w dx), dt, and the
+multipliers of equalities:
 
-Edges at a vertex lead from arms of the optimal policy to one other arm each, mostly. Such
-lone arms meet only in rows that couple them; with an unknown for each of these rows they do
-not meet at all, and can be eliminated one by one. What is left does not grow with the
-number of arms.
+    [ H    -g    E' ] [ dx ]
+    [ -g'   k    0  ] [ dt ]   = right-hand sides,
+    [ E     0    0  ] [ dn ]
+
+H = sum_e y_e F_e'' + sum_e (y/s)_e F_e' F_e'^T + A' (l/r) A + diag(z/w), and g, k the sums of
+(y/s)_e F_e' and (y/s)_e. At a vertex most edges lead from arms of the optimal policy to one other
+arm each. In H such a *lone* arm meets arms of the policy, and other lone arms only through rows of
+A that name several arms. With an unknown v = sqrt(l/r) A dx for each of these *coupling* rows
+(its equation: sqrt(l/r) A dx - v = 0) lone arms do not meet at all: their block D is diagonal, and
+
+    [ C   B ] [ u ]   [ c ]          (C - B inverse(D) B') u = c - B inverse(D) d,
+    [ B'  D ] [ x ] = [ d ]   gives   x = inverse(D) (d - B' u).
+
+What is left, the core C - B inverse(D) B', does not grow with the number of arms. Elimination costs
+digits where an entry of D is tiny (an arm that little holds in place), so that the solution is
+refined by its own residuals.
 """
 
 from __future__ import annotations
@@ -29,27 +42,26 @@ WORTHWHILE = 30
 # Multiplications in a product of matrices up to which OpenBLAS leaves it to one thread.
 ONE_THREAD = 2**18
 
-# Corrections of a solution by its own residuals: mostly two are enough.
-MAX_CORRECTIONS = 6
+TINY = float(np.finfo(float).tiny)
 
-# Rounds that find units in which all unknowns of a core are of one size.
-SCALINGS = 4
+# Refinements of a solution by its own residuals: mostly two are enough.
+MAX_REFINEMENTS = 6
 
 
 @dataclass(frozen=True)
 class State:
     """F_e at an allocation, in units of 1 / unit, with its derivatives on free arms.
 
-    The Hessian of F_e is diag(curvature) + twist g g' - bend_scale u u', with g the gradient
-    and u the bend.
+    The Hessian of F_e is diag(curvature) + gradient_weight g g' - curvature_weight u u', with g
+    the gradient and u the curvature vector.
     """
 
     time: Array  # F_e
     gradient: Array  # (E, L): -dF_e / dw_a
     curvature: Array  # (E, L)
-    twist: Array
-    bend: Array  # (E, L)
-    bend_scale: Array
+    gradient_weight: Array
+    curvature_vector: Array  # (E, L)
+    curvature_weight: Array
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,7 @@ class Weights:
     """Multipliers, and their ratios to slacks, at which the system is set up."""
 
     edges: Array  # y
-    stiff: Array  # y / s
+    dual_over_slack: Array  # y / s
     rows: Array  # l / r
     arms: Array  # z / w
 
@@ -70,48 +82,34 @@ class Step:
     time: float
     times: Array  # of F_e, to first order
     use: Array  # of rows
-    edges: Array  # multipliers, as below
-    rows: Array
+    rows: Array  # multipliers
     equal: Array
 
 
 class Rows:
-    """A matrix many of whose rows may touch one arm only: they are a number each."""
+    """Rows of a matrix, then rows that are sign * w[arm] each."""
 
-    def __init__(self, matrix: Array) -> None:
-        self.shape = matrix.shape
-        used = np.count_nonzero(matrix, axis=1)
-        self.couples = used > 1
-        self.several, self.single = np.flatnonzero(used != 1), np.flatnonzero(used == 1)
-        self.dense = matrix[self.several]
-        self.arm = np.nonzero(matrix[self.single])[1]
-        self.coefficient = matrix[self.single, self.arm]
+    def __init__(self, dense: Array, arm: Indices, sign: Array) -> None:
+        self.dense, self.arm, self.sign = dense, arm, sign
+
+    def among(self, free: Indices) -> Rows:
+        """The same over some of the arms, all that have rows of their own among them."""
+        return Rows(self.dense[:, free], np.searchsorted(free, self.arm), self.sign)
 
     def __matmul__(self, x: Array) -> Array:
-        if not len(self.single):
-            return np.asarray(self.dense @ x)
-        use = np.empty(self.shape[0])
-        use[self.several], use[self.single] = self.dense @ x, self.coefficient * x[self.arm]
-        return use
+        return np.concatenate([self.dense @ x, self.sign * x[self.arm]])
 
     def transposed(self, multipliers: Array) -> Array:
         """The transposed matrix times a vector."""
-        price = self.dense.T @ multipliers[self.several]
-        if len(self.single):
-            price += self._by_arm(self.coefficient * multipliers[self.single])
-        return np.asarray(price)
-
-    def sizes(self, multipliers: Array) -> Array:
-        """The same with all signs alike."""
-        sizes = np.abs(self.dense).T @ multipliers[self.several]
-        return np.asarray(sizes + self._by_arm(np.abs(self.coefficient) * multipliers[self.single]))
+        several, single = np.split(multipliers, [len(self.dense)])
+        return np.asarray(self.dense.T @ several + self._by_arm(self.sign * single))
 
     def diagonal(self, weights: Array) -> Array:
         """What rows of one arm add to the diagonal of (transposed rows) weights (rows)."""
-        return self._by_arm(self.coefficient**2 * weights[self.single])
+        return self._by_arm(weights[len(self.dense) :])
 
     def _by_arm(self, values: Array) -> Array:
-        return np.bincount(self.arm, values, minlength=self.shape[1]).astype(float)
+        return np.bincount(self.arm, values, minlength=self.dense.shape[1]).astype(float)
 
 
 class System:
@@ -124,52 +122,37 @@ class System:
     moves : (E, L) array
     above, equal : arrays
         Rows over the free arms.
-    whole : bool
-        Whether to eliminate no arms: slower, and with the digits that this would cost.
     """
 
-    def __init__(
-        self, place: Indices, moves: Mask, above: Array, equal: Array, *, whole: bool = False
-    ) -> None:
+    def __init__(self, place: Indices, moves: Mask, above: Rows, equal: Array) -> None:
         self._place, self._equal = place, equal
-        self.above = rows = Rows(above)
-        self._size = size = above.shape[1]
+        self.above = above
+        self._size = size = above.dense.shape[1]
         # Of two arms that meet, the one with fewer edges may be alone.
         rank = np.empty(size, dtype=np.int64)
         rank[np.argsort(np.bincount(place[moves], minlength=size), kind="stable")] = np.arange(size)
         ranks = np.where(moves, rank[place], size)
         meets_lower = moves & (ranks > ranks.min(axis=1, keepdims=True))
         lone = np.setdiff1d(np.arange(size), place[meets_lower])
-        coupling = rows.couples
-        if whole or len(lone) - np.count_nonzero(coupling) < WORTHWHILE:
+        coupling = np.count_nonzero(above.dense, axis=1) > 1
+        if len(lone) - np.count_nonzero(coupling) < WORTHWHILE:
             lone, coupling = lone[:0], np.zeros_like(coupling)
         self._lone, self._shared = lone, np.setdiff1d(np.arange(size), lone)
-        self._coupled, self._coupled_rows = np.flatnonzero(coupling), above[coupling]
-        apart = ~coupling[rows.several]
-        self._apart, self._apart_rows = rows.several[apart], rows.dense[apart]
+        self._coupled, self._coupled_rows = np.flatnonzero(coupling), above.dense[coupling]
+        self._apart, self._apart_rows = np.flatnonzero(~coupling), above.dense[~coupling]
         # Arms of the other kind come after the last.
         self._as_shared = np.full(size, len(self._shared))
         self._as_shared[self._shared] = np.arange(len(self._shared))
         self._as_lone = np.full(size, len(self._lone))
         self._as_lone[self._lone] = np.arange(len(self._lone))
 
-    def pull(self, state: State, y: Array) -> Array:
+    def information_per_arm(self, state: State, y: Array) -> Array:
         """Information that weights on edges ask for, per arm: C_a / w_a^2."""
         return self._sum_over_edges(y[:, None] * state.gradient)
 
     def _sum_over_edges(self, values: Array) -> Array:
         sums = np.bincount(self._place.ravel(), values.ravel(), minlength=self._size)
         return np.asarray(sums, dtype=float)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether no arms are eliminated."""
-        return len(self._lone) == 0
-
-    @property
-    def unknowns(self) -> int:
-        """Size of the system that is left when lone arms are eliminated."""
-        return len(self._shared) + 1 + len(self._equal) + len(self._coupled)
 
     # ------------------------------------------------------------------ setting up
 
@@ -188,19 +171,25 @@ class System:
         within[np.diag_indices(len(shared))] += arms[shared]
         own += arms[lone]
         coupled = np.sqrt(weights.rows[self._coupled])[:, None] * self._coupled_rows
-        border = np.vstack([self.pull(state, weights.stiff), self._equal, coupled]) * w
+        border = (
+            np.vstack(
+                [self.information_per_arm(state, weights.dual_over_slack), self._equal, coupled]
+            )
+            * w
+        )
         count, total = len(shared), len(shared) + len(border)
         core = np.zeros((total, total))
         core[:count, :count] = w[shared, None] * within * w[shared]
         core[:count, count:] = border[:, shared].T
         core[count:, :count] = border[:, shared]
-        core[count, count] = weights.stiff.sum()
+        core[count, count] = weights.dual_over_slack.sum()
         tail = np.arange(total - len(coupled), total)
         core[tail, tail] = -1.0
         self._meets = np.vstack([w[shared, None] * across * w[lone], border[:, lone]])
         self._own = own * w[lone] ** 2
         self._core = core - _product(self._meets / self._own, self._meets.T)
-        self._units = _levelling(self._core) if len(lone) else np.ones(total)
+        # Pivots are chosen by what equations say, not by their units.
+        self._units = 1.0 / np.sqrt(np.maximum(np.abs(self._core).max(axis=1), TINY))
         self._w, self._state, self._weights, self._scaled_rows = w, state, weights, coupled
 
     def _hessian(self, state: State, weights: Weights) -> tuple[Array, Array, Array]:
@@ -208,17 +197,17 @@ class System:
 
         Among shared arms, between them and lone ones, and of each lone arm with itself.
         """
-        twist = weights.stiff + weights.edges * state.twist
-        bend = weights.edges * state.bend_scale
+        gradient_weight = weights.dual_over_slack + weights.edges * state.gradient_weight
+        curved = weights.edges * state.curvature_weight
         within = np.zeros((len(self._shared), len(self._shared)))
         across = np.zeros((len(self._shared), len(self._lone)))
         width = self._place.shape[1]
         chunk = max(1, CHUNK // max(1, width * width))
-        for i in range(0, len(twist), chunk):
+        for i in range(0, len(gradient_weight), chunk):
             part = slice(i, i + chunk)
-            g, u, place = state.gradient[part], state.bend[part], self._place[part]
-            blocks = twist[part, None, None] * (g[:, :, None] * g[:, None, :])
-            blocks -= bend[part, None, None] * (u[:, :, None] * u[:, None, :])
+            g, u, place = state.gradient[part], state.curvature_vector[part], self._place[part]
+            blocks = gradient_weight[part, None, None] * (g[:, :, None] * g[:, None, :])
+            blocks -= curved[part, None, None] * (u[:, :, None] * u[:, None, :])
             rows = np.broadcast_to(self._as_shared[place][:, :, None], blocks.shape)
             shared = np.broadcast_to(self._as_shared[place][:, None, :], blocks.shape)
             lone = np.broadcast_to(self._as_lone[place][:, None, :], blocks.shape)
@@ -226,7 +215,8 @@ class System:
             across += _scattered(rows, lone, blocks, across.shape)
         curvature = self._sum_over_edges(weights.edges[:, None] * state.curvature)
         own = self._sum_over_edges(
-            twist[:, None] * state.gradient**2 - bend[:, None] * state.bend**2
+            gradient_weight[:, None] * state.gradient**2
+            - curved[:, None] * state.curvature_vector**2
         )
         within[np.diag_indices(len(within))] += curvature[self._shared]
         return within, across, (curvature + own)[self._lone]
@@ -239,9 +229,9 @@ class System:
         Those of arms and of t contain what `edges` pulls, besides `arms` and `time`.
         """
         size, weights = self._size, self._weights
-        pulled = self._w * (self.pull(self._state, edges) + arms)
-        right = np.concatenate([pulled, [edges.sum() + time], equal, np.zeros(len(self._coupled))])
-        solved = self._corrected(right) if len(self._lone) else self._solved(right)
+        asked = self._w * (self.information_per_arm(self._state, edges) + arms)
+        right = np.concatenate([asked, [edges.sum() + time], equal, np.zeros(len(self._coupled))])
+        solved = self._refined(right) if len(self._lone) else self._solved(right)
         change, dt, end = self._w * solved[:size], float(solved[size]), size + 1 + len(equal)
         times = -(self._state.gradient * change[self._place]).sum(axis=1)
         use = self.above @ change
@@ -253,20 +243,15 @@ class System:
             time=dt,
             times=times,
             use=use,
-            edges=edges + weights.stiff * (times - dt),
             rows=rows,
             equal=solved[size + 1 : end],
         )
 
-    def _corrected(self, right: Array) -> Array:
-        """The solution, corrected as long as that helps.
-
-        Arms that little holds in place have tiny pivots, and eliminating them costs digits
-        that their equations still know.
-        """
+    def _refined(self, right: Array) -> Array:
+        """The solution, refined as long as that helps."""
         solved = self._solved(right)
         off = right - self._applied(solved)
-        for _ in range(MAX_CORRECTIONS):
+        for _ in range(MAX_REFINEMENTS):
             better = solved + self._solved(off)
             left = right - self._applied(better)
             if not np.abs(left).max() < 0.5 * np.abs(off).max():
@@ -293,11 +278,13 @@ class System:
         arms = w * arms
         entries = arms[self._place]
         slope = (state.gradient * entries).sum(axis=1)
-        bent = (state.bend * entries).sum(axis=1)
-        pushed = weights.stiff * (slope + t)
-        along = pushed + weights.edges * state.twist * slope
+        turned = (state.curvature_vector * entries).sum(axis=1)
+        pushed = weights.dual_over_slack * (slope + t)
+        along = pushed + weights.edges * state.gradient_weight * slope
         forces = along[:, None] * state.gradient
-        forces -= (weights.edges * state.bend_scale * bent)[:, None] * state.bend
+        forces -= (weights.edges * state.curvature_weight * turned)[
+            :, None
+        ] * state.curvature_vector
         forces += weights.edges[:, None] * state.curvature * entries
         apart, held, coupled = self._apart_rows, weights.rows[self._apart], self._scaled_rows
         total = self._sum_over_edges(forces)
@@ -317,19 +304,6 @@ def _product(left: Array, right: Array) -> Array:
     height = max(1, ONE_THREAD // max(1, right.size))
     parts = [left[i : i + height] @ right for i in range(0, len(left), height)]
     return np.concatenate(parts) if parts else left @ right
-
-
-def _levelling(matrix: Array) -> Array:
-    """Units of unknowns, and of equations, in which no row of a symmetric matrix is the largest.
-
-    Lone arms that little holds in place leave numbers in the core that are larger than others by
-    more digits than there are: pivots would be chosen by units, not by what they say.
-    """
-    units = np.ones(len(matrix))
-    for _ in range(SCALINGS):
-        largest = (units[:, None] * np.abs(matrix) * units).max(axis=1)
-        units /= np.sqrt(np.where(largest > 0, largest, 1.0))
-    return units
 
 
 def _scattered(rows: Indices, columns: Indices, values: Array, shape: tuple[int, int]) -> Array:

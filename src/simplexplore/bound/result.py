@@ -11,25 +11,28 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.errors import SettingError
+from simplexplore.errors import NotConvergedError, SettingError
 from simplexplore.geometry.edges import Edges
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.vertex import Vertex
 from simplexplore.problem.problem import EXPLORATION, Problem
 from simplexplore.tabular import Row, Tabular
 
-from .budget import Budget
-from .floats import floats
+from .certificate import Certificate
+from .float_errors import trap_float_errors
 from .information import Information
-from .unknown_sigma import information_about, time_with
 
 Array = npt.NDArray[np.float64]
 
 # Numbers in the directions and neighbours of edges, if plain data hold all of these.
-MOST_NUMBERS = 8_000_000
+MAX_NUMBERS = 2_000_000
+
+TIE = (
+    "several policies are equally good, up to rounding: no number of samples can tell which is best"
+)
 
 # With more edges than this each is made when it is looked at: few are.
-MANY_EDGES = 1000
+MANY_EDGES = 100
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,12 @@ class Rivals(Sequence[Edge]):
         e = range(len(self))[number]
         direction = np.zeros(self._size)
         np.add.at(direction, self._edges.index[e], self._edges.value[e])
-        neighbour = self._polytope.neighbour(self._vertex, self._edges, e)
+        neighbour = self._polytope.adjacent_vertex(self._vertex, self._edges, e).policy
         return Edge(direction, float(self._gaps[e]), neighbour)
 
 
 @dataclass(frozen=True)
-class Unsampled:
+class UnidentifiableArm:
     """An arm that limits on exploration leave without samples.
 
     Attributes
@@ -97,12 +100,13 @@ class ScenarioBound:
     Attributes
     ----------
     characteristic_time : float
-        T, in units of cost; infinite if optimal policies tie or `unknowable` says why no samples
-        can tell, 0 if only one policy is feasible.
+        T, in units of cost; infinite if optimal policies tie or `unidentifiable` says why no
+        samples can tell, 0 if only one policy is feasible.
     allocation : (K,) array
         Shares of the samples that attain it.
     lower_bound : float
-        T * kl(delta, 1 - delta): no method needs fewer samples, or spends less, on average.
+        T * kl(delta, 1 - delta): on average every method that is wrong with probability at most
+        delta needs so many samples, or spends so much.
     relative_gap : float
         Certified: the exact T is at least characteristic_time / (1 + relative_gap), and at
         most characteristic_time up to rounding.
@@ -111,15 +115,16 @@ class ScenarioBound:
     binding_edges : tuple of int
         Edges that decide T, hardest first.
     unique : bool
-        Whether no other allocation attains T; if not, this one is the leximin choice.
-    unknowable : tuple of Unsampled
+        Whether no other allocation attains T; if not, this one is the leximin choice, or any with
+        more than 50 arms.
+    unidentifiable : tuple of UnidentifiableArm
         Arms that matter and get no samples, so that the best policy cannot be known.
     spend : (K,) array or None
         Shares of what is spent; None where all samples cost 1.
     cost_per_sample : float
         What a sample costs on average.
-    known_sigma_time : float or None
-        T if the guess of sigma were known; None where sigma is.
+    certificate : Certificate or None
+        Proof of `characteristic_time`; None where that is 0 or infinite, and with epsilon > 0.
     """
 
     characteristic_time: float
@@ -129,10 +134,10 @@ class ScenarioBound:
     closest_alternative: Array | None
     binding_edges: tuple[int, ...]
     unique: bool
-    unknowable: tuple[Unsampled, ...] = field(default=(), kw_only=True)
+    unidentifiable: tuple[UnidentifiableArm, ...] = field(default=(), kw_only=True)
     spend: Array | None = field(default=None, kw_only=True)
     cost_per_sample: float = field(default=1.0, kw_only=True)
-    known_sigma_time: float | None = field(default=None, kw_only=True)
+    certificate: Certificate | None = field(default=None, kw_only=True, repr=False)
 
     @property
     def lower_bound_samples(self) -> float:
@@ -156,8 +161,12 @@ class RelaxedBound(ScenarioBound):
     answer_kind : {"vertex", "mix"}
     vertex_characteristic_time : float
         The least among vertices, exactly: what the paper's answers can attain.
+    listed_time : float or None
+        The least found among the answers that runs choose from: all vertices and mixes of them in
+        equal steps. None where the vertices are too many for runs.
     least_time : float
-        Proven: no answer's characteristic time is less.
+        Proven: no answer's characteristic time is less. For Gaussian rewards within 1% of
+        `characteristic_time`, as a rule.
     rivals : tuple of (K,) arrays
         Vertices whose comparisons with the answer decide its time.
     """
@@ -165,6 +174,7 @@ class RelaxedBound(ScenarioBound):
     answer: Array
     answer_kind: str
     vertex_characteristic_time: float
+    listed_time: float | None
     least_time: float
     rivals: tuple[Array, ...]
     _information: Information | None = field(repr=False)
@@ -205,9 +215,12 @@ class Bound(Tabular):
         Other optimal policies; empty if the optimum is unique.
     scenarios : mapping
         A `ScenarioBound` for "end-of-time", for "anytime", and for "exploration" if the
-        problem has limits on exploration.
-    budget : Budget or None
-        What a fixed number of samples can do in the problem's scenario, if one was given.
+        problem has limits on exploration; without those that have failed.
+    failed : mapping
+        From other scenarios than the problem's to why they have no bound.
+    answer : str or None
+        What is right at these means, in the words of a question besides the best mix. `policy` has
+        equal shares of the arms that it names then, or none.
     """
 
     problem: Problem
@@ -219,17 +232,18 @@ class Bound(Tabular):
     degenerate: bool
     ties: tuple[Array, ...]
     scenarios: Mapping[str, ScenarioBound]
-    budget: Budget | None
+    failed: Mapping[str, str]
     _polytope: Polytope = field(repr=False)
     _vertex: Vertex = field(repr=False)
     _edges: Edges = field(repr=False)
     _free: Callable[[], Unconstrained] = field(repr=False)
     _corollaries: Callable[[], Mapping[str, float | None]] = field(repr=False)
+    answer: str | None = None
 
     @cached_property
     def unconstrained(self) -> Unconstrained:
         """The best-arm problem with the same means and no constraints."""
-        with floats():  # now, since simulations and studies do without it
+        with trap_float_errors():  # now, since simulations and studies do without it
             return self._free()
 
     @cached_property
@@ -239,7 +253,7 @@ class Bound(Tabular):
         ``distance_lower <= T <= distance_upper`` (end-of-time), ``H <= T`` (Gaussian only,
         else None), and the condition number ``kappa`` of the active constraints.
         """
-        with floats():
+        with trap_float_errors():
             return self._corollaries()
 
     @cached_property
@@ -251,7 +265,7 @@ class Bound(Tabular):
     @property
     def _left_out(self) -> int:
         """Edges that plain data leave out where they are very many."""
-        return max(0, len(self._edges) - MOST_NUMBERS // (2 * self.problem.size))
+        return max(0, len(self._edges) - MAX_NUMBERS // (2 * self.problem.size))
 
     def _listed(self) -> list[int]:
         """Edges in plain data: all, or of very many those that bind and those of least gap."""
@@ -265,7 +279,11 @@ class Bound(Tabular):
     @property
     def forced_to_zero(self) -> tuple[str, ...]:
         """Arms that no feasible policy uses."""
-        return tuple(self.problem.arms[a] for a in self._polytope.forced_arms)
+        return tuple(
+            self.problem.arms[a]
+            for a in self._polytope.forced_arms
+            if a != self._polytope.known_arm
+        )
 
     @property
     def redundant(self) -> tuple[str, ...]:
@@ -330,17 +348,15 @@ class Bound(Tabular):
         if isinstance(own, RelaxedBound):
             if own._information is None:
                 return 0.0
-            return time_with(
-                self.problem.rewards, 1.0 / float(own._information.certified(w).value.min())
-            )
+            return 1.0 / float(own._information.closest(w).value.min())
         gaps = self._edges.gaps(self.means)
         if len(gaps) == 0:
             return 0.0
         if (gaps == 0).any():
             return math.inf
-        costs, rewards = self.problem.costs, self.problem.rewards
-        information = information_about(self._edges, gaps, self.means, rewards, costs=costs)
-        return time_with(rewards, 1.0 / float(information.certified(w).value.min()))
+        costs, rewards = self.problem.costs, self.problem.rewards.with_known_variance()
+        information = Information(self._edges, gaps, self.means, rewards, costs=costs)
+        return 1.0 / float(information.closest(w).value.min())
 
     def rows(self) -> list[Row]:
         """One row per arm: mean, share of the best policy, shares of the samples."""
@@ -368,6 +384,7 @@ class Bound(Tabular):
         dict
         """
         epsilon, has_costs = self.problem.epsilon, self.problem.has_costs
+        asked = self.problem.question
         rewards = self.problem.rewards
         listed = {e: number for number, e in enumerate(self._listed())}
         knows, guess = rewards.knows_sigma, rewards.sigmas(self.problem.size)
@@ -380,7 +397,8 @@ class Bound(Tabular):
             "means": self.means.tolist(),
             **({"costs": self.problem.costs.tolist()} if has_costs else {}),
             "policy": self.policy.tolist(),
-            "value": self.value,
+            "value": None if self.answer else self.value,
+            **({"question": asked.to_dict(), "answer": self.answer} if asked else {}),
             "active": list(self.active),
             "degenerate": self.degenerate,
             "unique": not self.ties,
@@ -389,54 +407,77 @@ class Bound(Tabular):
                 {
                     "direction": edge.direction.tolist(),
                     "gap": edge.gap,
-                    "neighbour": edge.neighbour.tolist(),
+                    "neighbour": None if asked else edge.neighbour.tolist(),
                 }
                 for edge in map(self.edges.__getitem__, listed)
             ],
             **({"edges_left_out": self._left_out} if self._left_out else {}),
             "scenarios": {
-                name: {
-                    "characteristic_time": s.characteristic_time,
-                    "allocation": s.allocation.tolist(),
-                    "lower_bound": s.lower_bound,
-                    "relative_gap": s.relative_gap,
-                    "closest_alternative": (
-                        None if s.closest_alternative is None else s.closest_alternative.tolist()
-                    ),
-                    "binding_edges": [listed[e] for e in s.binding_edges if e in listed],
-                    "unique": s.unique,
-                    **_relaxed_dict(s),
-                    **(_cost_dict(s) if has_costs else {}),
-                    **({} if knows else {"known_sigma_characteristic_time": s.known_sigma_time}),
-                    **({"unknowable": _unknowable(s)} if name == EXPLORATION else {}),
-                }
-                for name, s in self.scenarios.items()
+                name: self._scenario_dict(name, listed) for name in self.problem.scenarios
             },
-            "unconstrained": {
-                "arm": self.unconstrained.arm,
-                "characteristic_time": self.unconstrained.characteristic_time,
-                "allocation": self.unconstrained.allocation.tolist(),
-                "lower_bound": self.unconstrained.lower_bound,
-                **(_cost_dict(self.unconstrained) if has_costs else {}),
-            },
-            "bounds": dict(self.bounds),
-            **({} if self.budget is None else {"budget": self.budget.to_dict()}),
+            "unconstrained": _or_error(self._unconstrained_dict),
+            "bounds": _or_error(lambda: dict(self.bounds)),
             "redundant": list(self.redundant),
             "forced_to_zero": list(self.forced_to_zero),
         }
 
+    def _scenario_dict(self, name: str, listed: Mapping[int, int]) -> dict[str, object]:
+        """A scenario; `listed` are the numbers of edges in plain data."""
+        if name in self.failed:
+            return {"error": self.failed[name]}
+        s = self.scenarios[name]
+        alternative = s.closest_alternative
+        return {
+            "characteristic_time": s.characteristic_time,
+            "allocation": s.allocation.tolist(),
+            **_least(s, tie=bool(self.ties)),
+            "relative_gap": s.relative_gap,
+            "closest_alternative": None if alternative is None else alternative.tolist(),
+            "binding_edges": [listed[e] for e in s.binding_edges if e in listed],
+            "unique": s.unique,
+            **_relaxed_dict(s),
+            **(_cost_dict(s) if self.problem.has_costs else {}),
+            **({"unknowable": _unidentifiable(s)} if name == EXPLORATION else {}),
+        }
+
+    def _unconstrained_dict(self) -> dict[str, object]:
+        free = self.unconstrained
+        return {
+            "arm": free.arm,
+            "characteristic_time": free.characteristic_time,
+            "allocation": free.allocation.tolist(),
+            **_least(free, tie=True),
+            **(_cost_dict(free) if self.problem.has_costs else {}),
+        }
+
+
+def _or_error(content: Callable[[], dict[str, object]]) -> dict[str, object]:
+    """Plain data, or why there are none."""
+    try:
+        return content()
+    except NotConvergedError as error:
+        return {"error": str(error)}
+
+
+def _least(bound: ScenarioBound | Unconstrained, *, tie: bool) -> dict[str, object]:
+    """The lower bound; none where policies tie, and a note that says so."""
+    if tie and math.isinf(bound.lower_bound):
+        return {"lower_bound": None, "note": TIE}
+    return {"lower_bound": bound.lower_bound}
+
 
 def _cost_dict(scenario: ScenarioBound | Unconstrained) -> dict[str, object]:
     """What only problems with costs have."""
+    least = scenario.lower_bound / scenario.cost_per_sample
     return {
         "cost_per_sample": scenario.cost_per_sample,
-        "lower_bound_samples": scenario.lower_bound / scenario.cost_per_sample,
+        "lower_bound_samples": least if math.isfinite(least) else None,
         "spend": None if scenario.spend is None else scenario.spend.tolist(),
     }
 
 
-def _unknowable(scenario: ScenarioBound) -> list[dict[str, object]]:
-    return [{"arm": x.arm, "limits": list(x.limits)} for x in scenario.unknowable]
+def _unidentifiable(scenario: ScenarioBound) -> list[dict[str, object]]:
+    return [{"arm": x.arm, "limits": list(x.limits)} for x in scenario.unidentifiable]
 
 
 def _relaxed_dict(scenario: ScenarioBound) -> dict[str, object]:
@@ -447,6 +488,7 @@ def _relaxed_dict(scenario: ScenarioBound) -> dict[str, object]:
         "answer": scenario.answer.tolist(),
         "answer_kind": scenario.answer_kind,
         "vertex_characteristic_time": scenario.vertex_characteristic_time,
+        "listed_characteristic_time": scenario.listed_time,
         "least_characteristic_time": scenario.least_time,
         "rivals": [policy.tolist() for policy in scenario.rivals],
     }

@@ -11,7 +11,7 @@ from simplexplore.errors import NotConvergedError
 
 
 @contextmanager
-def floats() -> Iterator[None]:
+def trap_float_errors() -> Iterator[None]:
     """Raise `NotConvergedError` where a computation leaves the range of floats."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
