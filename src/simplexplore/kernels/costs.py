@@ -8,28 +8,28 @@ Tracking and limits count pulls. Where all samples cost the same, both are one.
 from __future__ import annotations
 
 from .kernel import kernel
-from .records import Setting, Vector
+from .records import RunConfig, Vector
 
 
 @kernel
-def to_spend(setting: Setting, w: Vector) -> None:
+def to_spend(config: RunConfig, w: Vector) -> None:
     """From shares of samples to shares of what is spent, in place."""
-    if setting.priced:
+    if config.priced:
         total = 0.0
-        for a in range(setting.size):
-            w[a] *= setting.costs[a]
+        for a in range(config.size):
+            w[a] *= config.costs[a]
             total += w[a]
-        for a in range(setting.size):
+        for a in range(config.size):
             w[a] /= total
 
 
 @kernel
-def to_shares(setting: Setting, w: Vector) -> None:
+def to_shares(config: RunConfig, w: Vector) -> None:
     """From shares of what is spent to shares of samples, in place."""
-    if setting.priced:
+    if config.priced:
         total = 0.0
-        for a in range(setting.size):
-            w[a] /= setting.costs[a]
+        for a in range(config.size):
+            w[a] /= config.costs[a]
             total += w[a]
-        for a in range(setting.size):
+        for a in range(config.size):
             w[a] /= total

@@ -1,38 +1,43 @@
 """One run: observe, recommend, stop or choose; and many runs in one call.
 
-Simulation and live exploration (events.py) call the same `observe`, `judge` and `choose`. When
-the best policy moves to a vertex whose edges are not in the table yet, `judge` returns
-UNKNOWN_VERTEX; Python adds the vertex and calls again, and nothing is lost or repeated. So it is
-with UNKNOWN_REGRET.
+Simulation and live exploration (events.py) call the same `observe`, `check_stopping` and `choose`.
+When the best policy moves to a vertex whose edges are not in the table yet, `check_stopping`
+returns UNKNOWN_VERTEX; Python adds the vertex and calls again, and nothing is lost or repeated. So
+it is with UNKNOWN_REGRET.
+
+What a pull reports beside the reward are further channels. There are some where limits are
+measured; an answer is then no vertex, and its hardest competitor takes the place of edges.
 """
 
 from __future__ import annotations
 
 import math
 
-from .guard import keeps, least_harm, measure, saves
-from .information import draw, learn, refresh, touch
+from .compensated_mean import next_mean
+from .information import learns_variance, recompute_statistics, update_statistics
 from .kernel import inlined, kernel
+from .limits import frees_slack, is_allowed, least_violating_arm, measure
+from .measured_limits import enforce_limits, exceeds, update_upper_limits
 from .records import (
     ARM,
     CAPPED,
+    DEFERRED_ARM,
     GO_ON,
-    ITERATIONS,
-    LOOK,
-    MISSING_EDGE,
+    INITIALIZED,
+    NEXT_CHECK,
     PULLS,
     STATUS,
     STOPPED,
     VERTEX,
-    WARM,
-    Job,
+    EdgeTable,
     Matrix,
-    Memory,
-    Run,
-    Setting,
-    Table,
+    RunConfig,
+    RunState,
+    Scratch,
+    SimulationBatch,
 )
-from .running_mean import next_mean
+from .rng import draw
+from .student_statistic import learn
 from .tracking import track
 
 # Running sums are recomputed this often against drift; a power of two.
@@ -48,65 +53,80 @@ def clear(matrix: Matrix, width: int) -> None:
 
 
 @kernel
-def begin(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
+def begin(config: RunConfig, table: EdgeTable, run: RunState) -> None:
     """Forget everything but the random streams."""
-    for a in range(setting.size):
+    for a in range(config.size):
         run.n[a] = 0.0
-        run.mean[a] = 0.0
-        run.lost[a] = 0.0
-        run.clipped[a] = min(max(0.0, setting.lowest), setting.highest)
+        run.clipped_mean[a] = min(max(0.0, config.lowest), config.highest)
         run.target[a] = 0.0
-        run.average[a] = setting.inside[a]
-        run.w[a] = setting.fixed[a]
-        run.filler[a] = setting.inside[a]
-        run.given_up[a] = 0.0
+        run.w[a] = config.initial_allocation[a]
+        run.fallback_allocation[a] = config.inside[a]
+        run.expired[a] = 0.0
     # There is room for more edges than are known; what lies beyond was never written.
     edges = table.first_edge[table.first_edge.size - 1]
-    if not setting.closed_form:
+    if not config.closed_form:
         for e in range(table.first_root + edges):
             run.root[e] = 0.0
     for i in range(run.integers.size):
         run.integers[i] = 0
-    clear(memory.arms, memory.arms.shape[1])
-    clear(memory.edges, max(edges, setting.pairs.following.size))
-    clear(memory.rows, memory.rows.shape[1])
-    clear(memory.looks, edges)
-    clear(run.bets, run.bets.shape[1])
-    for a in range(run.squares.size):
-        run.squares[a] = 0.0
+    clear(run.arm_state, run.arm_state.shape[1])
+    clear(run.edge_state, max(edges, config.pairs.following.size))
+    for i in range(run.duals.x.size):
+        run.duals.x[i] = 0.0
+    clear(run.looks, edges)
+    clear(run.mean, config.size)
+    clear(run.compensation, config.size)
+    clear(run.log_wealth, run.log_wealth.shape[1])
+    clear(run.squares, run.squares.shape[1])
+    if config.measuring:
+        for a in range(config.size):
+            run.counted[a] = 0.0
+            run.answer[a] = 0.0
+            run.closest[a] = -1.0  # there is none
+            for c in range(config.channels):
+                run.variance[c, a] = config.measured.variance[c, a]
+            for i in range(config.measured.rows):
+                run.upper[i, a] = config.measured.upper[i, a]
 
 
 @kernel
-def bet(setting: Setting, run: Run, arm: int, reward: float) -> None:
+def update_wealth(config: RunConfig, run: RunState, arm: int, reward: float) -> None:
     """Take a bounded reward into the sums that tilt.py needs."""
-    count = setting.tilts.strength.size
+    count = config.tilts.strength.size
     for k in range(count):
-        run.bets[arm, k] += math.log1p(setting.tilts.slope[0, k] * reward)
-        run.bets[arm, count + k] += math.log1p(setting.tilts.slope[1, k] * reward)
+        run.log_wealth[arm, k] += math.log1p(config.tilts.slope[0, k] * reward)
+        run.log_wealth[arm, count + k] += math.log1p(config.tilts.slope[1, k] * reward)
 
 
 @inlined
-def observe(setting: Setting, table: Table, run: Run, arm: int, reward: float) -> None:
-    """Take in one reward, in unit coordinates."""
+def observe(config: RunConfig, table: EdgeTable, run: RunState, arm: int) -> None:
+    """Take in what a pull of an arm reported: run.reported."""
     run.integers[PULLS] += 1
-    before = run.clipped[arm]
-    apart = reward - run.mean[arm]
     n = run.n[arm] + 1.0
     run.n[arm] = n
-    run.mean[arm], run.lost[arm] = next_mean(run.mean[arm], run.lost[arm], reward, n)
-    if setting.betting:
-        bet(setting, run, arm, reward)
-    learn(setting, run, arm, apart, reward - run.mean[arm])
-    run.clipped[arm] = min(max(run.mean[arm], setting.lowest), setting.highest)
-    if run.integers[WARM] and n > 1.0:
+    for c in range(config.channels):
+        value = run.reported[c]
+        apart = value - run.mean[c, arm]
+        run.mean[c, arm], run.compensation[c, arm] = next_mean(
+            run.mean[c, arm], run.compensation[c, arm], value, n
+        )
+        if learns_variance(config, c):
+            learn(config, run, c, arm, apart, value - run.mean[c, arm])
+    if config.tracks_wealth:
+        update_wealth(config, run, arm, run.reported[0])
+    before = run.clipped_mean[arm]
+    run.clipped_mean[arm] = min(max(run.mean[0, arm], config.lowest), config.highest)
+    if not config.measuring and run.integers[INITIALIZED] and n > 1.0:
         if run.integers[PULLS] & (REFRESH - 1) == 0:
-            refresh(setting, table, run)
+            recompute_statistics(config, table, run)
         else:
-            touch(setting, table, run, arm, run.clipped[arm] - before, 1.0 / n - 1.0 / (n - 1.0))
+            update_statistics(
+                config, table, run, arm, run.clipped_mean[arm] - before, 1.0 / n - 1.0 / (n - 1.0)
+            )
 
 
 @inlined
-def weakest_edge(table: Table, run: Run) -> int:
+def weakest_edge(table: EdgeTable, run: RunState) -> int:
     """The edge, counted from the vertex's first, with the least evidence; -1 if none."""
     vertex = run.integers[VERTEX]
     count = table.first_edge[vertex + 1] - table.first_edge[vertex]
@@ -120,207 +140,171 @@ def weakest_edge(table: Table, run: Run) -> int:
 
 
 @inlined
-def unsettled(setting: Setting, run: Run, weakest: int) -> bool:
+def needs_recommendation(config: RunConfig, run: RunState, weakest: int) -> bool:
     """Whether to recommend anew: some edge may improve, or it is time to look at the answers."""
-    if setting.sticking and run.integers[PULLS] >= run.integers[LOOK]:
+    if config.has_epsilon and run.integers[PULLS] >= run.integers[NEXT_CHECK]:
         return True
     return weakest >= 0 and run.value[weakest] <= 0.0
 
 
 @inlined
-def judge(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
+def could_stop(config: RunConfig, run: RunState, weakest: int) -> bool:
+    """Whether to ask the stopping rule: below its least level none would stop."""
+    return config.measuring or run.value[weakest] >= config.least_level
+
+
+@inlined
+def check_stopping(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> int:
     """After a reward: recommend, and say whether the evidence is enough."""
-    if not run.integers[WARM]:
-        for k in range(setting.first_arms.size):
-            if run.n[setting.first_arms[k]] < setting.first_pulls:
+    if config.measuring:
+        update_upper_limits(config.measured, run, scratch.measured)
+    if not run.integers[INITIALIZED]:
+        for k in range(config.useful_arms.size):
+            if run.n[config.useful_arms[k]] < config.first_pulls:
                 return GO_ON
-        run.integers[WARM] = 1
-        refresh(setting, table, run)
+        run.integers[INITIALIZED] = 1
+        if not config.measuring:
+            recompute_statistics(config, table, run)
     weakest = weakest_edge(table, run)
-    if unsettled(setting, run, weakest):
-        status = setting.slots.recommend(setting, table, run, memory)
+    if needs_recommendation(config, run, weakest):
+        status = config.functions.recommend(config, table, run, scratch)
         run.integers[STATUS] = status
         if status != GO_ON:
             return status
         weakest = weakest_edge(table, run)
+    elif config.measuring:
+        return GO_ON  # between two looks at the answer
     status = STOPPED
-    if weakest >= 0:
+    if weakest >= 0 or config.measuring:
         status = GO_ON
-        if run.value[weakest] >= setting.least_level:  # below that no rule would stop
-            status = setting.slots.enough(setting, table, run, memory, weakest)
+        if could_stop(config, run, weakest):
+            status = config.functions.enough(config, table, run, scratch, weakest)
     run.integers[STATUS] = status
     return status
 
 
 @kernel
-def try_arms(setting: Setting, run: Run, memory: Memory) -> int:
+def initial_arm(config: RunConfig, run: RunState, scratch: Scratch) -> int:
     """Each arm once, or more, in order; until all have answered, the inside of the set is tracked.
 
     An arm that limits forbid is tried when enough has been saved for it; until then arms that
     use up none of them come first.
     """
     waiting = False
-    for a in range(setting.size):
-        run.target[a] += setting.inside[a]
-    if setting.anytime:
-        measure(setting, run, memory)
-    for k in range(setting.first_arms.size):
-        a = setting.first_arms[k]
-        if run.n[a] < setting.first_pulls:
-            if not setting.anytime or keeps(setting, run, memory, a):
+    for a in range(config.size):
+        run.target[a] += config.inside[a]
+    if config.anytime:
+        measure(config, run, scratch)
+    for k in range(config.useful_arms.size):
+        a = config.useful_arms[k]
+        if run.n[a] < config.first_pulls:
+            if not config.anytime or is_allowed(config, run, scratch, a):
                 return a
             waiting = True
     arm = -1
     least = math.inf
-    for k in range(setting.first_arms.size):
-        a = setting.first_arms[k]
+    for k in range(config.useful_arms.size):
+        a = config.useful_arms[k]
         lag = run.n[a] - run.target[a]
-        if setting.anytime and waiting and not saves(setting, a):
+        if config.anytime and waiting and not frees_slack(config, a):
             lag += 1e12
-        if lag < least and (not setting.anytime or keeps(setting, run, memory, a)):
+        if lag < least and (not config.anytime or is_allowed(config, run, scratch, a)):
             least = lag
             arm = a
-    return arm if arm >= 0 else least_harm(setting, run, memory)
+    return arm if arm >= 0 else least_violating_arm(config, run, scratch)
 
 
 @inlined
-def choose(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
+def choose(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> None:
     """The next arm, into run.integers[ARM]."""
-    if run.integers[WARM]:
-        if setting.anytime:
-            measure(setting, run, memory)
-        setting.slots.allocate(setting, table, run, memory)
-        if run.integers[ITERATIONS] == 0:
-            run.integers[ARM] = track(setting, run, memory)
+    if config.measuring:
+        if run.integers[DEFERRED_ARM] == 0:
+            config.functions.allocate(config, table, run, scratch)
+        enforce_limits(config.measured, run)
+    elif run.integers[INITIALIZED]:
+        if config.anytime:
+            measure(config, run, scratch)
+        config.functions.allocate(config, table, run, scratch)
+        run.integers[ARM] = track(config, run, scratch)
     else:
-        run.integers[ARM] = try_arms(setting, run, memory)
-
-
-@inlined
-def advance(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
-    """After a reward: recommend, then stop or choose the next arm."""
-    status = judge(setting, table, run, memory)
-    if status == GO_ON:
-        choose(setting, table, run, memory)
-    return status
+        run.integers[ARM] = initial_arm(config, run, scratch)
 
 
 @kernel
-def step(
-    setting: Setting,
-    table: Table,
-    run: Run,
-    memory: Memory,
-    arm: int,
-    reward: float,
-    observed: bool,
-) -> int:
-    """Take in a reward, unless it was observed already, and `advance`."""
-    if not observed:
-        observe(setting, table, run, arm, reward)
-    return advance(setting, table, run, memory)
+def advance(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> int:
+    """After a pull: recommend, then stop or choose the next arm; a run starts with it, too."""
+    status = check_stopping(config, table, run, scratch)
+    if status == GO_ON:
+        choose(config, table, run, scratch)
+    return status
 
 
 @inlined
 def start_run(
-    setting: Setting, table: Table, run: Run, memory: Memory, job: Job, number: int
+    config: RunConfig,
+    table: EdgeTable,
+    run: RunState,
+    scratch: Scratch,
+    batch: SimulationBatch,
+    number: int,
 ) -> None:
-    """Make ready for a simulated run: its random streams, its first arm."""
-    begin(setting, table, run, memory)
-    run.integers[ARM] = try_arms(setting, run, memory)
-    run.integers[VERTEX] = job.progress[2]
+    """Make ready for a simulated run, with its random streams."""
+    begin(config, table, run)
     for k in range(4):
-        run.rewards[k] = job.seeds[number, 0, k]
-        run.choices[k] = job.seeds[number, 1, k]
+        run.rewards[k] = batch.seeds[number, 0, k]
+        run.choices[k] = batch.seeds[number, 1, k]
 
 
 @inlined
-def play(setting: Setting, table: Table, run: Run, job: Job) -> None:
-    """Draw the reward of the chosen arm, and take it in."""
+def play(config: RunConfig, table: EdgeTable, run: RunState, batch: SimulationBatch) -> None:
+    """Draw what a pull of the chosen arm reports, and take it in."""
     arm = run.integers[ARM]
-    observe(setting, table, run, arm, draw(setting, run, job.means[arm], job.noise[arm]))
+    for c in range(config.channels):
+        mean, noise = batch.means[c, arm], batch.noise[c, arm]
+        low, high = batch.ends[c, 0], batch.ends[c, 1]
+        run.reported[c] = draw(config.family, run.rewards, mean, noise, low, high)
+    observe(config, table, run, arm)
+    if config.measuring and exceeds(config.measured, run, batch):
+        batch.exceeded[batch.progress[0]] = 1
 
 
 @inlined
-def keep_result(setting: Setting, run: Run, job: Job, number: int) -> None:
+def keep_result(config: RunConfig, run: RunState, batch: SimulationBatch, number: int) -> None:
     """Write down how a run ended: pulls (negative if capped), vertex and counts."""
     pulls = run.integers[PULLS]
-    job.pulls[number] = -pulls if run.integers[CAPPED] else pulls
-    job.vertices[number] = run.integers[VERTEX]
-    for a in range(setting.size):
-        job.counts[number, a] = run.n[a]
+    batch.pulls[number] = -pulls if run.integers[CAPPED] else pulls
+    batch.vertices[number] = run.integers[VERTEX]
+    for a in range(config.size):
+        batch.counts[number, a] = run.n[a]
+        if config.measuring:
+            batch.answers[number, a] = run.answer[a]
 
 
 @kernel
-def simulate_runs(setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> int:
+def simulate_runs(
+    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, batch: SimulationBatch
+) -> int:
     """Runs progress[0] to the last, as far as known vertices allow.
 
-    `progress` holds the run at hand and whether it is under way.
+    `progress` holds the run at hand and whether it is under way. Back from Python with the vertex
+    that was missing, its last reward waits to be judged.
     """
-    progress = job.progress
-    while progress[0] < job.seeds.shape[0]:
-        # Back from Python with the vertex that was missing, the last reward waits to be judged.
-        waiting = progress[1] == 1
-        if not waiting:
-            start_run(setting, table, run, memory, job, progress[0])
+    progress = batch.progress
+    while progress[0] < batch.seeds.shape[0]:
+        if progress[1] == 0:
+            start_run(config, table, run, scratch, batch, progress[0])
             progress[1] = 1
         while True:
-            if not waiting:
-                if run.integers[PULLS] >= job.cap:
-                    run.integers[CAPPED] = 1
-                    break
-                play(setting, table, run, job)
-            waiting = False
-            # The one call in this function: each would be compiled in full.
-            status = advance(setting, table, run, memory)
-            if status == STOPPED:
-                break
+            status = advance(config, table, run, scratch)
             if status != GO_ON:
-                return status
-        keep_result(setting, run, job, progress[0])
+                break
+            if run.integers[PULLS] >= batch.cap:
+                run.integers[CAPPED] = 1
+                break
+            play(config, table, run, batch)
+        if status not in (GO_ON, STOPPED):
+            return status
+        keep_result(config, run, batch, progress[0])
         progress[0] += 1
         progress[1] = 0
     return STOPPED
-
-
-@kernel
-def take(job: Job) -> int:
-    """The number of a run that nobody has taken yet. A GPU's threads ask one after the other."""
-    number = job.progress[0]
-    job.progress[0] = number + 1
-    return number
-
-
-@kernel
-def simulate_queue(setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> None:
-    """Take runs until there are none: what each of a GPU's threads does.
-
-    One step is one turn of one loop, so that threads in step with each other stay so though their
-    runs end at different times; an allocation that takes long is worked on in several turns. A run
-    that meets a vertex which is not in the table is left, with 0 pulls and the number of the edge
-    that leads there; whoever called adds it and has the run made anew.
-    """
-    number = -1
-    while True:
-        if number < 0:
-            number = take(job)
-            if number >= job.seeds.shape[0]:
-                return
-            start_run(setting, table, run, memory, job, number)
-        status = GO_ON
-        if run.integers[ITERATIONS] == 0:
-            if run.integers[PULLS] >= job.cap:
-                run.integers[CAPPED] = 1
-                status = STOPPED
-            else:
-                play(setting, table, run, job)
-                status = judge(setting, table, run, memory)
-        if status == GO_ON:
-            choose(setting, table, run, memory)
-        if status == STOPPED:
-            keep_result(setting, run, job, number)
-        elif status != GO_ON:
-            job.pulls[number] = 0
-            job.vertices[number] = run.integers[MISSING_EDGE]
-        if status != GO_ON:
-            number = -1

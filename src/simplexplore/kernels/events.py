@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 
-from .episode import choose, judge, observe
-from .gaussian import variance
-from .information import refresh
+from .edges import gap_and_spread
+from .episode import check_stopping, choose, observe
+from .information import recompute_statistics
 from .kernel import kernel
 from .records import (
     ARM,
@@ -22,69 +22,77 @@ from .records import (
     EXPIRED,
     EXTENDED,
     GO_ON,
+    INITIALIZED,
     LATE,
     PULLS,
     STOPPED,
     TOLD,
     UNKNOWN_REGRET,
     UNKNOWN_VERTEX,
-    WARM,
-    Events,
-    Matrix,
-    Memory,
-    Run,
-    Setting,
-    Table,
+    EdgeTable,
+    EventBatch,
+    RunConfig,
+    RunState,
+    Scratch,
     Vector,
 )
 
 
 @kernel
 def choose_in_flight(
-    setting: Setting, table: Table, run: Run, memory: Memory, pending: Vector, aside: Matrix
+    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, pending: Vector
 ) -> None:
     """`choose` at the counts with pulls in flight; the observed counts come back unchanged."""
-    away = 0.0
-    for a in range(setting.size):
+    away, aside = 0.0, scratch.aside
+    for a in range(config.size):
         away += pending[a]
-    warm = run.integers[WARM]
+    warm = run.integers[INITIALIZED]
     if away > 0.0:
-        for a in range(setting.size):
+        for a in range(config.size):
             run.n[a] += pending[a]
         run.integers[PULLS] += int(away)
-        if warm:
+        if warm and not config.measuring:
             for e in range(run.value.size):
                 aside[0, e], aside[1, e], aside[2, e] = run.gap[e], run.spread[e], run.value[e]
-            refresh(setting, table, run)
-    choose(setting, table, run, memory)
+            recompute_statistics(config, table, run)
+    choose(config, table, run, scratch)
     if away > 0.0:
-        for a in range(setting.size):
+        for a in range(config.size):
             run.n[a] -= pending[a]
         run.integers[PULLS] -= int(away)
-        if warm:
+        if warm and not config.measuring:
             for e in range(run.value.size):
                 run.gap[e], run.spread[e], run.value[e] = aside[0, e], aside[1, e], aside[2, e]
 
 
 @kernel
-def weigh(setting: Setting, run: Run, pending: Vector, change: float) -> None:
+def rescale_target(config: RunConfig, run: RunState, pending: Vector, change: float) -> None:
     """Let a pull that expires, or comes back, take its share of the target along.
 
     The target's sum is the number of pulls it asks for. Pulls that never come back would
-    leave it ahead for ever, and arms with a small share without a turn.
+    leave it ahead for ever, and arms with a small share without a turn. Where limits are measured
+    not every pull is in it.
     """
     mass = float(run.integers[PULLS])
-    for a in range(setting.size):
+    for a in range(config.size):
         mass += pending[a]
-    for a in range(setting.size):
+    if config.measuring:
+        mass = 0.0
+        for a in range(config.size):
+            mass += run.target[a]
+        if not mass + change > 0.0:
+            return
+    for a in range(config.size):
         if mass > 0.0:
             run.target[a] *= (mass + change) / mass
         else:
-            run.target[a] = setting.inside[a]
+            run.target[a] = config.inside[a]
 
 
 @kernel
-def fold_events(setting: Setting, table: Table, run: Run, memory: Memory, events: Events) -> int:
+def fold_events(
+    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, events: EventBatch
+) -> int:
     """Events progress[0] to the last, as far as known vertices allow.
 
     An ASKED event without an arm (-1) is given one. Returns STOPPED after the event with
@@ -102,21 +110,23 @@ def fold_events(setting: Setting, table: Table, run: Run, memory: Memory, events
                 if kind == TOLD:
                     pending[arms[i]] -= 1.0
                 elif kind == LATE:
-                    weigh(setting, run, pending, 1.0)
-                    run.given_up[arms[i]] -= 1.0
-                observe(setting, table, run, arms[i], rewards[i])
+                    rescale_target(config, run, pending, 1.0)
+                    run.expired[arms[i]] -= 1.0
+                for c in range(config.channels):
+                    run.reported[c] = rewards[i, c]
+                observe(config, table, run, arms[i])
                 progress[1] = 1
-            status = judge(setting, table, run, memory)
+            status = check_stopping(config, table, run, scratch)
             if status in (UNKNOWN_VERTEX, UNKNOWN_REGRET):
                 return status
             progress[1] = 0
         elif kind == EXPIRED:
-            weigh(setting, run, pending, -1.0)
+            rescale_target(config, run, pending, -1.0)
             pending[arms[i]] -= 1.0
-            run.given_up[arms[i]] += 1.0
+            run.expired[arms[i]] += 1.0
         if kind in (ASKED, ELSEWHERE):
             # A pull made elsewhere takes a turn too, though nobody follows the choice.
-            choose_in_flight(setting, table, run, memory, pending, events.aside)
+            choose_in_flight(config, table, run, scratch, pending)
             if kind == ASKED:
                 if arms[i] < 0:
                     arms[i] = run.integers[ARM]
@@ -128,22 +138,19 @@ def fold_events(setting: Setting, table: Table, run: Run, memory: Memory, events
 
 
 @kernel
-def level_of_edge(setting: Setting, table: Table, run: Run, memory: Memory, edge: int) -> float:
+def level_of_edge(
+    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, edge: int
+) -> float:
     """The least statistic that would rule an edge out, its arms' counts as they are.
 
     Thresholds only say yes or no, one's own included, so it is found by bisection. Closed
     forms read the gap itself: the means move along the edge until it fits the statistic.
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    gap = table.offset[edge]
-    spread = 0.0
+    gap, spread = gap_and_spread(config, table, run, edge, run.n)
     square = 0.0
     for k in range(first, last):
-        a = table.arm[k]
-        v = table.v[k]
-        gap += v * run.clipped[a]
-        spread += variance(setting, run, a) * v * v / run.n[a]
-        square += v * v
+        square += table.v[k] * table.v[k]
     low = 0.0
     high = math.inf
     level = 1.0
@@ -151,9 +158,9 @@ def level_of_edge(setting: Setting, table: Table, run: Run, memory: Memory, edge
     while level < math.inf:
         shifted = (math.sqrt(2.0 * level * spread) - gap) / square
         for k in range(first, last):
-            run.clipped[table.arm[k]] += table.v[k] * (shifted - shift)
+            run.clipped_mean[table.arm[k]] += table.v[k] * (shifted - shift)
         shift = shifted
-        if setting.slots.reached(setting, table, run, edge, level):
+        if config.functions.reached(config, table, run, edge, level):
             high = level
         else:
             low = level
@@ -163,6 +170,6 @@ def level_of_edge(setting: Setting, table: Table, run: Run, memory: Memory, edge
             level = 0.5 * (low + high)
         else:
             level *= 2.0
-    for a in range(setting.size):
-        run.clipped[a] = min(max(run.mean[a], setting.lowest), setting.highest)
+    for a in range(config.size):
+        run.clipped_mean[a] = min(max(run.mean[0, a], config.lowest), config.highest)
     return high

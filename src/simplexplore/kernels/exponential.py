@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 
+from .edges import gap_of, is_pair
 from .gamma import log_gamma
-from .kernel import inlined, kernel, long
-from .records import BERNOULLI, GAUSSIAN, POISSON, VERTEX, Run, Setting, Table, Vector
-from .rng import beta, normal, poisson, uniform
+from .kernel import inlined, kernel
+from .records import BERNOULLI, GAUSSIAN, POISSON, VERTEX, EdgeTable, RunConfig, RunState, Vector
 from .roots import RESOLUTION, is_closed, next_guess
 
 # Robbins' mixture for Gaussian rewards has this many samples' worth of variance.
@@ -27,24 +27,12 @@ _MARGIN = 1e-9
 
 
 @inlined
-def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
-    """One reward."""
-    if setting.family == BERNOULLI:
-        if noise < 1.0:  # no deviation on [0, 1] is so large: by default rewards are 0 or 1
-            return beta(run.rewards, mean, noise)
-        return 1.0 if uniform(run.rewards) < mean else 0.0
-    if setting.family == GAUSSIAN:
-        return mean + noise * normal(run.rewards)
-    return poisson(run.rewards, mean)
-
-
-@inlined
-def tilt(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float, float, float]:
+def tilt(config: RunConfig, arm: int, mu: float, s: float) -> tuple[float, float, float, float]:
     """lam(s), which minimises d(mu, lam) + s lam; 1 - lam; lam - mu; and -d lam / ds.
 
     The second is for Bernoulli rewards. None of them is a difference of close numbers.
     """
-    if setting.family == BERNOULLI:
+    if config.family == BERNOULLI:
         strength = min(abs(s), 1e150)
         rarer = mu if s >= 0.0 else 1.0 - mu
         other = 1.0 - mu if s >= 0.0 else mu
@@ -58,14 +46,14 @@ def tilt(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float,
         if s < 0.0:
             return risen, fallen, shift, rate
         return fallen, risen, -shift, rate
-    if setting.family == GAUSSIAN:
-        rate = setting.variance[arm]
+    if config.family == GAUSSIAN:
+        rate = config.variance[arm]
         shift = -s * rate
         return mu + shift, 0.0, shift, rate
     room = max(1.0 + s, 1e-50)
     lam = mu / room
-    if s < setting.lowest_tilt and setting.domain_high < math.inf:
-        lam = setting.domain_high  # a mean has no other limit there, 0 included
+    if s < config.lowest_tilt and config.domain_high < math.inf:
+        lam = config.domain_high  # a mean has no other limit there, 0 included
     return lam, 0.0, -s * lam, lam / room
 
 
@@ -88,27 +76,27 @@ def shared_cost(mu: float, lam: float, shift: float) -> float:
 
 
 @inlined
-def cost(setting: Setting, arm: int, mu: float, lam: float, rest: float, shift: float) -> float:
+def cost(config: RunConfig, arm: int, mu: float, lam: float, rest: float, shift: float) -> float:
     """Information of one sample against lam, as `tilt` returns it."""
-    if setting.family == BERNOULLI:
+    if config.family == BERNOULLI:
         return shared_cost(mu, lam, shift) + shared_cost(1.0 - mu, rest, -shift)
-    if setting.family == GAUSSIAN:
-        return 0.5 * shift * shift / setting.variance[arm]
+    if config.family == GAUSSIAN:
+        return 0.5 * shift * shift / config.variance[arm]
     return shared_cost(mu, lam, shift)
 
 
 @inlined
-def divergence(setting: Setting, arm: int, mu: float, lam: float) -> float:
+def divergence(config: RunConfig, arm: int, mu: float, lam: float) -> float:
     """Information of one sample."""
-    return cost(setting, arm, mu, lam, 1.0 - lam, lam - mu)
+    return cost(config, arm, mu, lam, 1.0 - lam, lam - mu)
 
 
 @inlined
-def variance_at(setting: Setting, arm: int, mean: float) -> float:
+def variance_at(config: RunConfig, arm: int, mean: float) -> float:
     """Variance of a reward with that mean."""
-    if setting.family == BERNOULLI:
+    if config.family == BERNOULLI:
         return mean * (1.0 - mean)
-    return setting.variance[arm] if setting.family == GAUSSIAN else mean
+    return config.variance[arm] if config.family == GAUSSIAN else mean
 
 
 @kernel
@@ -137,19 +125,19 @@ def regret_of_mixture(family: int, n: float, mean: float) -> float:
 
 
 @inlined
-def weight_of_mixture(setting: Setting, n: float) -> float:
+def weight_of_mixture(config: RunConfig, n: float) -> float:
     """The share of an arm's evidence that its mixture keeps."""
-    return n / (n + PRIOR_SAMPLES) if setting.family == GAUSSIAN else 1.0
+    return n / (n + PRIOR_SAMPLES) if config.family == GAUSSIAN else 1.0
 
 
 @inlined
-def beyond(setting: Setting, arm: int, mu: float, level: float, upwards: bool) -> float:
+def pinsker_limit(config: RunConfig, arm: int, mu: float, level: float, upwards: bool) -> float:
     """A mean whose divergence from mu is at least the level (Pinsker's inequality and its like)."""
-    if setting.family == BERNOULLI:
+    if config.family == BERNOULLI:
         step = math.sqrt(0.5 * level)
         return min(mu + step, 1.0 - 1e-12) if upwards else max(mu - step, 1e-12)
-    if setting.family == GAUSSIAN:
-        step = math.sqrt(2.0 * setting.variance[arm] * level)
+    if config.family == GAUSSIAN:
+        step = math.sqrt(2.0 * config.variance[arm] * level)
         return mu + step if upwards else mu - step
     if upwards:
         return mu + level + math.sqrt(2.0 * mu * level + level * level)
@@ -160,19 +148,25 @@ def beyond(setting: Setting, arm: int, mu: float, level: float, upwards: bool) -
 
 
 @inlined
-def tilted(setting: Setting, arm: int, mu: float, s: float) -> tuple[float, float, float, float]:
+def tilted(config: RunConfig, arm: int, mu: float, s: float) -> tuple[float, float, float, float]:
     """`tilt` within the domain; the last is 0 where the domain holds the mean."""
-    lam, rest, shift, rate = tilt(setting, arm, mu, s)
-    if lam <= setting.domain_low:
-        return setting.domain_low, 1.0 - setting.domain_low, setting.domain_low - mu, 0.0
-    if lam >= setting.domain_high:
-        return setting.domain_high, 1.0 - setting.domain_high, setting.domain_high - mu, 0.0
+    lam, rest, shift, rate = tilt(config, arm, mu, s)
+    if lam <= config.domain_low:
+        return config.domain_low, 1.0 - config.domain_low, config.domain_low - mu, 0.0
+    if lam >= config.domain_high:
+        return config.domain_high, 1.0 - config.domain_high, config.domain_high - mu, 0.0
     return lam, rest, shift, rate
 
 
 @inlined
 def balance_of(
-    setting: Setting, table: Table, run: Run, edge: int, gap: float, w: Vector, gamma: float
+    config: RunConfig,
+    table: EdgeTable,
+    run: RunState,
+    edge: int,
+    gap: float,
+    w: Vector,
+    gamma: float,
 ) -> tuple[float, float]:
     """v . lam + offset at the tilts of gamma v / w, and how fast it falls with gamma."""
     excess = gap
@@ -180,37 +174,39 @@ def balance_of(
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         a = table.arm[k]
         v = table.v[k]
-        _, _, shift, rate = tilted(setting, a, run.clipped[a], gamma * v / w[a])
+        _, _, shift, rate = tilted(config, a, run.clipped_mean[a], gamma * v / w[a])
         excess += v * shift
         steep += v * v * rate / w[a]
     return excess, steep
 
 
 @inlined
-def is_at_pole(setting: Setting, mu: float, s: float) -> bool:
+def is_at_pole(config: RunConfig, mu: float, s: float) -> bool:
     """Whether a tilt of s lets a mean of zero be anything: d(0, lam) + s lam is 0 for all lam."""
-    return mu == 0.0 and s <= setting.lowest_tilt * (1.0 - 4.0 * RESOLUTION)
+    return mu == 0.0 and s <= config.lowest_tilt * (1.0 - 4.0 * RESOLUTION)
 
 
 @kernel
-def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, w: Vector) -> float:
+def multiplier(
+    config: RunConfig, table: EdgeTable, run: RunState, edge: int, gap: float, w: Vector
+) -> float:
     """gamma with v . lam(gamma v / w) + offset = 0, or the last one for which there is a tilt."""
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
     weight = 0.0
     low = 0.0
     high = math.inf
     unseen = False
-    bounded = setting.lowest_tilt > -math.inf and setting.domain_high == math.inf
+    bounded = config.lowest_tilt > -math.inf and config.domain_high == math.inf
     for k in range(first, last):
         a = table.arm[k]
         weight += w[a]
         if bounded and table.v[k] < 0.0:
-            pole = setting.lowest_tilt * w[a] / table.v[k]
+            pole = config.lowest_tilt * w[a] / table.v[k]
             if pole < high:
                 high = pole
-                unseen = run.clipped[a] == 0.0
+                unseen = run.clipped_mean[a] == 0.0
     if unseen:  # such an arm may end the search at the pole itself
-        excess, _ = balance_of(setting, table, run, edge, gap, w, high)
+        excess, _ = balance_of(config, table, run, edge, gap, w, high)
         if excess > 0.0:
             run.root[table.first_root + edge] = high / weight
             return high
@@ -218,7 +214,7 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
     # Beyond that the arms are at the ends of their range: no alternative is left to look for.
     most = 1e12 * weight
     if not (gamma > 0.0 and gamma < high):
-        _, steep = balance_of(setting, table, run, edge, gap, w, 0.0)
+        _, steep = balance_of(config, table, run, edge, gap, w, 0.0)
         gamma = gap / steep if steep > 0.0 else weight
         if not gamma < most:  # an arm that moves a lot, but not from the end of its range
             gamma = weight
@@ -226,7 +222,7 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
             gamma = 0.5 * high
     before = math.inf
     while gamma < most:
-        excess, steep = balance_of(setting, table, run, edge, gap, w, gamma)
+        excess, steep = balance_of(config, table, run, edge, gap, w, gamma)
         if excess > 0.0:
             low = gamma
         else:
@@ -247,28 +243,19 @@ def multiplier(setting: Setting, table: Table, run: Run, edge: int, gap: float, 
 
 
 @inlined
-def is_pair(table: Table, edge: int) -> bool:
-    """Whether an edge gives to one arm what it takes from another, and nothing else."""
-    k = table.first_entry[edge]
-    if table.first_entry[edge + 1] - k != 2 or table.offset[edge] != 0.0:
-        return False
-    return table.v[k] + table.v[k + 1] == 0.0
-
-
-@inlined
 def meeting(
-    setting: Setting, run: Run, one: int, other: int, w: Vector
+    config: RunConfig, run: RunState, one: int, other: int, w: Vector
 ) -> tuple[float, float, float, float]:
     """Where the means of a pair meet: lam, 1 - lam, and its distance from the one and the other.
 
     It is their weighted average; proven in docs/theory/characteristic_time.md. All sums have terms
     of one sign, and the gap of two floats is rounded once: some 1e-15 of the divergences is lost.
     """
-    mu, nu = run.clipped[one], run.clipped[other]
+    mu, nu = run.clipped_mean[one], run.clipped_mean[other]
     share, rest = w[one], w[other]
-    if setting.family == GAUSSIAN:
-        share /= setting.variance[one]
-        rest /= setting.variance[other]
+    if config.family == GAUSSIAN:
+        share /= config.variance[one]
+        rest /= config.variance[other]
     total = share + rest
     share /= total
     rest /= total
@@ -279,19 +266,21 @@ def meeting(
 
 @inlined
 def respond_to_pair(
-    setting: Setting, table: Table, run: Run, first: int, base: int, w: Vector
+    config: RunConfig, table: EdgeTable, run: RunState, first: int, base: int, w: Vector
 ) -> float:
-    """`respond` where both means meet: no root."""
+    """`edge_information` where both means meet: no root."""
     one, other = table.arm[first], table.arm[first + 1]
-    lam, left, here, there = meeting(setting, run, one, other, w)
-    fallen = cost(setting, one, run.clipped[one], lam, left, here)
-    risen = cost(setting, other, run.clipped[other], lam, left, there)
+    lam, left, here, there = meeting(config, run, one, other, w)
+    fallen = cost(config, one, run.clipped_mean[one], lam, left, here)
+    risen = cost(config, other, run.clipped_mean[other], lam, left, there)
     run.gradient[first - base], run.gradient[first + 1 - base] = fallen, risen
     return w[one] * fallen + w[other] * risen
 
 
-@long
-def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
+@kernel
+def edge_information(
+    config: RunConfig, table: EdgeTable, run: RunState, edge: int, base: int, w: Vector
+) -> float:
     """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
 
     Where it takes a root the value is that of the dual, which is no more than D_e(w) at any
@@ -299,121 +288,83 @@ def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: V
     gradient of entry k lies at run.gradient[k - base].
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    gap = table.offset[edge]
-    for k in range(first, last):
-        gap += table.v[k] * run.clipped[table.arm[k]]
+    gap = gap_of(table, run, edge)
     if gap <= 0.0:
         for k in range(first, last):
             run.gradient[k - base] = 0.0
         return 0.0
     if is_pair(table, edge):
-        value = respond_to_pair(setting, table, run, first, base, w)
+        value = respond_to_pair(config, table, run, first, base, w)
         return value if value > 0.0 and value < math.inf else 0.0
-    gamma = multiplier(setting, table, run, edge, gap, w)
+    gamma = multiplier(config, table, run, edge, gap, w)
     value = 0.0
     excess = gap
     reach = 0.0
     for k in range(first, last):
         a = table.arm[k]
-        mu = run.clipped[a]
+        mu = run.clipped_mean[a]
         s = gamma * table.v[k] / w[a]
-        lam, rest, shift, _ = tilted(setting, a, mu, s)
-        d = cost(setting, a, mu, lam, rest, shift)
+        lam, rest, shift, _ = tilted(config, a, mu, s)
+        d = cost(config, a, mu, lam, rest, shift)
         run.gradient[k - base] = d
         value += w[a] * d
         excess += table.v[k] * shift
-        if is_at_pole(setting, mu, s):
+        if is_at_pole(config, mu, s):
             reach -= table.v[k]
     value += gamma * excess
     if reach > 0.0 and excess > 0.0:  # arms at the pole take what is left; lam is their divergence
         for k in range(first, last):
             a = table.arm[k]
-            if is_at_pole(setting, run.clipped[a], gamma * table.v[k] / w[a]):
+            if is_at_pole(config, run.clipped_mean[a], gamma * table.v[k] / w[a]):
                 run.gradient[k - base] = excess / reach
     return value if value > 0.0 and value < math.inf else 0.0  # NaN is no evidence either
 
 
 @kernel
-def evaluate(setting: Setting, table: Table, run: Run, e: int) -> None:
-    """Recompute gap and statistic of one edge of the vertex."""
-    vertex = run.integers[VERTEX]
-    edge = table.first_edge[vertex] + e
-    first = table.first_entry[edge]
-    gap = table.offset[edge]
-    for k in range(first, table.first_entry[edge + 1]):
-        gap += table.v[k] * run.clipped[table.arm[k]]
-    run.gap[e] = gap
-    if gap <= 0.0:
-        run.value[e] = 0.0
-    else:
-        run.value[e] = respond(setting, table, run, edge, first, run.n)
-
-
-@kernel
-def refresh(setting: Setting, table: Table, run: Run) -> None:
-    """Recompute gaps and statistics of all edges of the vertex."""
-    vertex = run.integers[VERTEX]
-    for e in range(table.first_edge[vertex + 1] - table.first_edge[vertex]):
-        evaluate(setting, table, run, e)
-
-
-@kernel
-def touch(setting: Setting, table: Table, run: Run, arm: int) -> None:
-    """Update the edges that contain an arm whose mean and number of pulls changed."""
-    vertex = run.integers[VERTEX]
-    for k in range(table.first_column[vertex, arm], table.first_column[vertex, arm + 1]):
-        evaluate(setting, table, run, table.column_edge[k])
-
-
-@kernel
 def mixture_evidence(
-    setting: Setting, table: Table, run: Run, edge: int, statistic: float
+    config: RunConfig, table: EdgeTable, run: RunState, edge: int, statistic: float
 ) -> float:
     """Log of the mixture's evidence that an edge is no improvement (docs/theory/stopping.md)."""
     price = 0.0
     weight = 1.0
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         a = table.arm[k]
-        price += regret_of_mixture(setting.family, run.n[a], run.mean[a])
+        price += regret_of_mixture(config.family, run.n[a], run.mean[0, a])
         # With this share of each arm's information the evidence is at least so much of the plain
         # statistic.
-        weight = min(weight, weight_of_mixture(setting, run.n[a]))
+        weight = min(weight, weight_of_mixture(config, run.n[a]))
     return statistic * weight - price
 
 
 @kernel
-def closest(setting: Setting, table: Table, run: Run, edge: int, w: Vector, lam: Vector) -> None:
+def closest(
+    config: RunConfig, table: EdgeTable, run: RunState, edge: int, w: Vector, lam: Vector
+) -> None:
     """Write the closest alternative across an edge at w into lam, by the edge's arms."""
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
     if is_pair(table, edge):
-        lam[0], _, _, _ = meeting(setting, run, table.arm[first], table.arm[first + 1], w)
+        lam[0], _, _, _ = meeting(config, run, table.arm[first], table.arm[first + 1], w)
         lam[1] = lam[0]
         return
-    respond(setting, table, run, edge, first, w)
+    edge_information(config, table, run, edge, first, w)
     weight = 0.0
     for k in range(first, last):
         weight += w[table.arm[k]]
     gamma = run.root[table.first_root + edge] * weight
     for k in range(first, last):
         a = table.arm[k]
-        if setting.family == POISSON and run.clipped[a] == 0.0:
+        if config.family == POISSON and run.clipped_mean[a] == 0.0:
             lam[k - first] = run.gradient[k - first]  # d(0, lam) = lam
         else:
             s = gamma * table.v[k] / w[a]
-            lam[k - first], _, _, _ = tilted(setting, a, run.clipped[a], s)
-
-
-@inlined
-def kk21_penalty(n: float) -> float:
-    """Kaufmann & Koolen's price of an arm's samples, exponential families."""
-    return 3.0 * math.log1p(math.log(n))
+            lam[k - first], _, _, _ = tilted(config, a, run.clipped_mean[a], s)
 
 
 @kernel
-def farthest(setting: Setting, arm: int, mu: float, level: float, upwards: bool) -> float:
+def confidence_limit(config: RunConfig, arm: int, mu: float, level: float, upwards: bool) -> float:
     """The mean on one side of mu whose divergence d(mu, .) is the level, or the range's end."""
-    x = beyond(setting, arm, mu, level, upwards)
-    if setting.family == GAUSSIAN:
+    x = pinsker_limit(config, arm, mu, level, upwards)
+    if config.family == GAUSSIAN:
         return x  # exact
     side = 1.0 if upwards else -1.0
     low = 0.0
@@ -421,50 +372,50 @@ def farthest(setting: Setting, arm: int, mu: float, level: float, upwards: bool)
     distance = high
     before = math.inf
     while distance > 0.0:
-        excess = level - divergence(setting, arm, mu, x)
+        excess = level - divergence(config, arm, mu, x)
         if excess > 0.0:
             low = distance  # and high, too, at the end of the range: it is closed
         else:
             high = distance
         if not abs(excess) > 1e-12 * level or is_closed(low, high):
             break
-        steep = distance / variance_at(setting, arm, x)
+        steep = distance / variance_at(config, arm, x)
         distance, before = next_guess(distance, excess, before, steep, low, high)
         x = mu + side * distance
     return x
 
 
 @kernel
-def optimistic(setting: Setting, mean: float, n: float, lam: float, arm: int, f: float) -> float:
+def ucb_divergence(config: RunConfig, run: RunState, arm: int, lam: float, f: float) -> float:
     """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
-    level = f / n
+    mean, level = run.clipped_mean[arm], f / run.n[arm]
     gain = level
-    upper = farthest(setting, arm, mean, level, True)
-    lower = farthest(setting, arm, mean, level, False)
-    if setting.family == BERNOULLI:
+    upper = confidence_limit(config, arm, mean, level, True)
+    lower = confidence_limit(config, arm, mean, level, False)
+    if config.family == BERNOULLI:
         lam = min(lam, 1.0 - _MARGIN)
-    if setting.family != GAUSSIAN:
+    if config.family != GAUSSIAN:
         lam = max(lam, _MARGIN)
-    gain = max(gain, divergence(setting, arm, upper, lam))
-    return max(gain, divergence(setting, arm, lower, lam))
+    gain = max(gain, divergence(config, arm, upper, lam))
+    return max(gain, divergence(config, arm, lower, lam))
 
 
 @kernel
-def alternative(setting: Setting, table: Table, run: Run, w: Vector, lam: Vector) -> None:
+def alternative(config: RunConfig, table: EdgeTable, run: RunState, w: Vector, lam: Vector) -> None:
     """Write the closest alternative at w over all edges of the vertex into lam."""
     vertex = run.integers[VERTEX]
     nearest = table.first_edge[vertex]
     least = math.inf
     for edge in range(nearest, table.first_edge[vertex + 1]):
-        value = respond(setting, table, run, edge, table.first_entry[edge], w)
+        value = edge_information(config, table, run, edge, table.first_entry[edge], w)
         if value < least:
             least = value
             nearest = edge
-    for a in range(setting.size):
-        lam[a] = run.clipped[a]
+    for a in range(config.size):
+        lam[a] = run.clipped_mean[a]
     if least <= 0.0:
         return
     first = table.first_entry[nearest]
-    closest(setting, table, run, nearest, w, run.gradient)
+    closest(config, table, run, nearest, w, run.gradient)
     for k in range(first, table.first_entry[nearest + 1]):
         lam[table.arm[k]] = run.gradient[k - first]

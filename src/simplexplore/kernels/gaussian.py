@@ -7,41 +7,21 @@ from __future__ import annotations
 
 import math
 
+from .edges import gap_and_spread, gap_of, variance
 from .kernel import inlined, kernel
-from .records import VERTEX, Run, Setting, Table, Vector
-from .rng import normal
+from .records import VERTEX, EdgeTable, RunConfig, RunState, Vector
 
 
 @inlined
-def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
-    """One reward."""
-    return mean + noise * normal(run.rewards)
-
-
-@inlined
-def variance(setting: Setting, run: Run, arm: int) -> float:
-    """The variance of an arm's rewards: known, or learned."""
-    if setting.closed_form:
-        return setting.variance[arm]
-    if setting.learning:
-        return run.variance[arm]
-    return setting.variance[arm]
-
-
-@inlined
-def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
+def edge_information(
+    config: RunConfig, table: EdgeTable, run: RunState, edge: int, base: int, w: Vector
+) -> float:
     """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
 
     The gradient of entry k lies at run.gradient[k - base].
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    gap = table.offset[edge]
-    spread = 0.0
-    for k in range(first, last):
-        a = table.arm[k]
-        v = table.v[k]
-        gap += v * run.clipped[a]
-        spread += variance(setting, run, a) * v * v / w[a]
+    gap, spread = gap_and_spread(config, table, run, edge, w)
     if gap <= 0.0:
         for k in range(first, last):
             run.gradient[k - base] = 0.0
@@ -50,33 +30,26 @@ def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: V
     for k in range(first, last):
         a = table.arm[k]
         slope = gamma * table.v[k] / w[a]
-        run.gradient[k - base] = 0.5 * variance(setting, run, a) * slope * slope
+        run.gradient[k - base] = 0.5 * variance(config, run, a) * slope * slope
     return 0.5 * gap * gamma
 
 
-@kernel
-def refresh(setting: Setting, table: Table, run: Run) -> None:
-    """Recompute gaps and statistics of all edges of the vertex."""
-    vertex = run.integers[VERTEX]
-    first = table.first_edge[vertex]
-    for edge in range(first, table.first_edge[vertex + 1]):
-        gap = table.offset[edge]
-        spread = 0.0
-        for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
-            a = table.arm[k]
-            gap += table.v[k] * run.clipped[a]
-            spread += setting.variance[a] * table.v[k] * table.v[k] / run.n[a]
-        e = edge - first
-        run.gap[e] = gap
-        run.spread[e] = spread
-        run.value[e] = 0.5 * gap * gap / spread if gap > 0.0 else 0.0
+@inlined
+def refresh_edge(config: RunConfig, table: EdgeTable, run: RunState, edge: int, e: int) -> None:
+    """Recompute gap and statistic of an edge, the e-th of its vertex."""
+    gap, spread = gap_and_spread(config, table, run, edge, run.n)
+    run.gap[e] = gap
+    run.spread[e] = spread
+    run.value[e] = 0.5 * gap * gap / spread if gap > 0.0 else 0.0
 
 
 @inlined
-def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slower: float) -> None:
+def update_statistics(
+    config: RunConfig, table: EdgeTable, run: RunState, arm: int, moved: float, slower: float
+) -> None:
     """Update the edges that contain an arm whose mean and 1 / n changed."""
     vertex = run.integers[VERTEX]
-    change = setting.variance[arm] * slower
+    change = config.variance[arm] * slower
     for k in range(table.first_column[vertex, arm], table.first_column[vertex, arm + 1]):
         e = table.column_edge[k]
         v = table.column_v[k]
@@ -88,32 +61,25 @@ def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slow
 
 
 @kernel
-def closest(setting: Setting, table: Table, run: Run, edge: int, lam: Vector) -> None:
+def closest(config: RunConfig, table: EdgeTable, run: RunState, edge: int, lam: Vector) -> None:
     """Write the closest alternative across an edge into lam, by the edge's arms."""
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    gap = table.offset[edge]
-    spread = 0.0
+    gap, spread = gap_and_spread(config, table, run, edge, run.n)
     for k in range(first, last):
         a = table.arm[k]
-        gap += table.v[k] * run.clipped[a]
-        spread += variance(setting, run, a) * table.v[k] * table.v[k] / run.n[a]
-    for k in range(first, last):
-        a = table.arm[k]
-        shift = gap / spread * variance(setting, run, a) * table.v[k] / run.n[a]
-        lam[k - first] = run.clipped[a] - shift
+        shift = gap / spread * variance(config, run, a) * table.v[k] / run.n[a]
+        lam[k - first] = run.clipped_mean[a] - shift
 
 
 @kernel
-def mixture_evidence(setting: Setting, table: Table, run: Run, edge: int) -> float:
+def mixture_evidence(config: RunConfig, table: EdgeTable, run: RunState, edge: int) -> float:
     """Log of Robbins' mixtures that an edge is no improvement (docs/theory/stopping.md).
 
     Each c of a grid is a mixture centred at the alternative with variance sigma^2 / c; the best
     one counts, with its share.
     """
     first, last = table.first_entry[edge], table.first_entry[edge + 1]
-    gap = table.offset[edge]
-    for k in range(first, last):
-        gap += table.v[k] * run.clipped[table.arm[k]]
+    gap = gap_of(table, run, edge)
     best = -math.inf
     if gap <= 0.0:
         return best
@@ -124,7 +90,7 @@ def mixture_evidence(setting: Setting, table: Table, run: Run, edge: int) -> flo
         for k in range(first, last):
             a = table.arm[k]
             n = run.n[a]
-            spread += setting.variance[a] * table.v[k] * table.v[k] * (n + c) / (n * n)
+            spread += config.variance[a] * table.v[k] * table.v[k] * (n + c) / (n * n)
             penalty += 0.5 * math.log1p(n / c)
         best = max(best, 0.5 * gap * gap / spread - penalty)
         c *= 4.0
@@ -132,18 +98,12 @@ def mixture_evidence(setting: Setting, table: Table, run: Run, edge: int) -> flo
 
 
 @inlined
-def kk21_penalty(n: float) -> float:
-    """Kaufmann & Koolen's price of an arm's samples, Gaussian form."""
-    return 2.0 * math.log(4.0 + math.log(n))
-
-
-@inlined
-def optimistic(setting: Setting, run: Run, arm: int, lam: float, f: float) -> float:
+def ucb_divergence(config: RunConfig, run: RunState, arm: int, lam: float, f: float) -> float:
     """Largest divergence from lam over means that n samples cannot rule out (CGE's U)."""
-    mean, n = run.clipped[arm], run.n[arm]
+    mean, n = run.clipped_mean[arm], run.n[arm]
     if lam == mean:  # as for all arms but those of the closest edge
         return f / n
-    square = variance(setting, run, arm)
+    square = variance(config, run, arm)
     radius = math.sqrt(2.0 * square * f / n)
     reach = abs(mean - lam) + radius
     return 0.5 * reach * reach / square  # never less than f / n
@@ -151,12 +111,12 @@ def optimistic(setting: Setting, run: Run, arm: int, lam: float, f: float) -> fl
 
 @kernel
 def alternative(
-    setting: Setting, table: Table, run: Run, w: Vector, slack: Vector, lam: Vector
+    config: RunConfig, table: EdgeTable, run: RunState, w: Vector, slack: Vector, lam: Vector
 ) -> None:
     """Write the closest alternative at w over all edges of the vertex into lam."""
-    for a in range(setting.size):
-        lam[a] = run.clipped[a]
-        slack[a] = variance(setting, run, a) / w[a]
+    for a in range(config.size):
+        lam[a] = run.clipped_mean[a]
+        slack[a] = variance(config, run, a) / w[a]
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     closest = first

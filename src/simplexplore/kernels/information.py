@@ -1,121 +1,113 @@
 """What depends on the family of rewards: in closed form where there is one, else by a root.
 
-Which one is a field of the setting. It is fixed for a run, so native.py compiles one branch.
+Which one is a field of RunConfig. It is fixed for a run, so native.py compiles one branch.
 """
 
 from __future__ import annotations
 
 from . import exponential, gaussian, student_statistic
-from .kernel import inlined
-from .records import Run, Setting, Table, Vector
+from .edges import gap_of
+from .kernel import inlined, kernel
+from .records import VERTEX, EdgeTable, RunConfig, RunState, Vector
 
 
 @inlined
-def draw(setting: Setting, run: Run, mean: float, noise: float) -> float:
-    """One reward."""
-    if setting.closed_form:
-        return gaussian.draw(setting, run, mean, noise)
-    if setting.learning:
-        return gaussian.draw(setting, run, mean, noise)
-    return exponential.draw(setting, run, mean, noise)
+def learns_variance(config: RunConfig, channel: int) -> bool:
+    """Whether deviations of what a channel reports are unknown."""
+    if config.measuring:
+        return config.measured.unknown[channel] != 0
+    return config.learns_variance
 
 
 @inlined
-def learn(setting: Setting, run: Run, arm: int, before: float, after: float) -> None:
-    """Take in a reward's deviations from its arm's mean before and after it, where they matter."""
-    if setting.closed_form:
-        return
-    if setting.learning:
-        student_statistic.learn(setting, run, arm, before, after)
-
-
-@inlined
-def respond(setting: Setting, table: Table, run: Run, edge: int, base: int, w: Vector) -> float:
+def edge_information(
+    config: RunConfig, table: EdgeTable, run: RunState, edge: int, base: int, w: Vector
+) -> float:
     """Closest alternative across an edge: D_e(w), and its gradient by the edge's arms.
 
     The gradient of entry k lies at run.gradient[k - base].
     """
-    if setting.closed_form:
-        return gaussian.respond(setting, table, run, edge, base, w)
-    if setting.learning:
-        return gaussian.respond(setting, table, run, edge, base, w)
-    return exponential.respond(setting, table, run, edge, base, w)
+    if config.closed_form or config.learns_variance:
+        return gaussian.edge_information(config, table, run, edge, base, w)
+    return exponential.edge_information(config, table, run, edge, base, w)
 
 
 @inlined
-def statistic(setting: Setting, table: Table, run: Run, edge: int) -> float:
+def statistic(config: RunConfig, table: EdgeTable, run: RunState, edge: int) -> float:
     """The statistic of an edge of any table."""
-    if setting.closed_form:
-        return gaussian.respond(setting, table, run, edge, table.first_entry[edge], run.n)
-    if setting.learning:
-        return student_statistic.statistic(setting, table, run, edge)
-    return exponential.respond(setting, table, run, edge, table.first_entry[edge], run.n)
+    if config.closed_form:
+        return gaussian.edge_information(config, table, run, edge, table.first_entry[edge], run.n)
+    if config.learns_variance:
+        return student_statistic.statistic(config, table, run, edge)
+    return exponential.edge_information(config, table, run, edge, table.first_entry[edge], run.n)
 
 
 @inlined
-def refresh(setting: Setting, table: Table, run: Run) -> None:
+def refresh_edge(config: RunConfig, table: EdgeTable, run: RunState, edge: int, e: int) -> None:
+    """Recompute gap and statistic of an edge, the e-th of its vertex."""
+    if config.closed_form:
+        gaussian.refresh_edge(config, table, run, edge, e)
+    else:
+        run.gap[e] = gap_of(table, run, edge)
+        run.value[e] = statistic(config, table, run, edge)
+
+
+@kernel
+def recompute_statistics(config: RunConfig, table: EdgeTable, run: RunState) -> None:
     """Recompute gaps and statistics of all edges of the vertex."""
-    run.scale[0] = 0.0
-    for a in range(setting.size):
-        run.scale[0] = max(run.scale[0], abs(run.clipped[a]))
-    if setting.closed_form:
-        gaussian.refresh(setting, table, run)
-    elif setting.learning:
-        student_statistic.refresh(setting, table, run)
-    else:
-        exponential.refresh(setting, table, run)
+    vertex = run.integers[VERTEX]
+    first = table.first_edge[vertex]
+    for edge in range(first, table.first_edge[vertex + 1]):
+        refresh_edge(config, table, run, edge, edge - first)
 
 
 @inlined
-def touch(setting: Setting, table: Table, run: Run, arm: int, moved: float, slower: float) -> None:
-    """Update the edges that contain an arm whose mean and number of pulls changed."""
-    if setting.closed_form:
-        gaussian.touch(setting, table, run, arm, moved, slower)
-    elif setting.learning:
-        student_statistic.touch(setting, table, run, arm)
+def update_statistics(
+    config: RunConfig, table: EdgeTable, run: RunState, arm: int, moved: float, slower: float
+) -> None:
+    """Update the edges that contain an arm whose mean and 1 / n changed."""
+    if config.closed_form:
+        gaussian.update_statistics(config, table, run, arm, moved, slower)
     else:
-        exponential.touch(setting, table, run, arm)
+        vertex = run.integers[VERTEX]
+        for k in range(table.first_column[vertex, arm], table.first_column[vertex, arm + 1]):
+            e = table.column_edge[k]
+            refresh_edge(config, table, run, table.first_edge[vertex] + e, e)
 
 
 @inlined
 def mixture_evidence(
-    setting: Setting, table: Table, run: Run, edge: int, statistic: float
+    config: RunConfig, table: EdgeTable, run: RunState, edge: int, statistic: float
 ) -> float:
     """Log of the evidence of conjugate mixtures that an edge is no improvement."""
-    if setting.closed_form:
-        return gaussian.mixture_evidence(setting, table, run, edge)
-    return exponential.mixture_evidence(setting, table, run, edge, statistic)
+    if config.closed_form:
+        return gaussian.mixture_evidence(config, table, run, edge)
+    return exponential.mixture_evidence(config, table, run, edge, statistic)
 
 
 @inlined
-def closest(setting: Setting, table: Table, run: Run, edge: int, lam: Vector) -> None:
+def closest(config: RunConfig, table: EdgeTable, run: RunState, edge: int, lam: Vector) -> None:
     """Write the closest alternative across an edge into lam, by the edge's arms."""
-    if setting.closed_form or setting.learning:
-        gaussian.closest(setting, table, run, edge, lam)
+    if config.closed_form or config.learns_variance:
+        gaussian.closest(config, table, run, edge, lam)
     else:
-        exponential.closest(setting, table, run, edge, run.n, lam)
+        exponential.closest(config, table, run, edge, run.n, lam)
 
 
 @inlined
-def kk21_penalty(setting: Setting, n: float) -> float:
-    """Kaufmann & Koolen's price of an arm's samples."""
-    return gaussian.kk21_penalty(n) if setting.closed_form else exponential.kk21_penalty(n)
-
-
-@inlined
-def optimistic(setting: Setting, run: Run, arm: int, lam: float, f: float) -> float:
+def ucb_divergence(config: RunConfig, run: RunState, arm: int, lam: float, f: float) -> float:
     """Largest divergence from lam over means that an arm's samples cannot rule out (CGE's U)."""
-    if setting.closed_form or setting.learning:
-        return gaussian.optimistic(setting, run, arm, lam, f)
-    return exponential.optimistic(setting, run.clipped[arm], run.n[arm], lam, arm, f)
+    if config.closed_form or config.learns_variance:
+        return gaussian.ucb_divergence(config, run, arm, lam, f)
+    return exponential.ucb_divergence(config, run, arm, lam, f)
 
 
 @inlined
 def alternative(
-    setting: Setting, table: Table, run: Run, w: Vector, slack: Vector, lam: Vector
+    config: RunConfig, table: EdgeTable, run: RunState, w: Vector, slack: Vector, lam: Vector
 ) -> None:
     """Write the closest alternative at w over all edges of the vertex into lam."""
-    if setting.closed_form or setting.learning:
-        gaussian.alternative(setting, table, run, w, slack, lam)
+    if config.closed_form or config.learns_variance:
+        gaussian.alternative(config, table, run, w, slack, lam)
     else:
-        exponential.alternative(setting, table, run, w, lam)
+        exponential.alternative(config, table, run, w, lam)

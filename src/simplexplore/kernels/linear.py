@@ -9,8 +9,8 @@ from .records import Matrix, Vector
 
 
 @kernel
-def solve_positive(matrix: Matrix, size: int, x: Vector) -> None:
-    """Solve matrix @ solution = x in place by Cholesky; the matrix is overwritten.
+def factorize(matrix: Matrix, size: int) -> None:
+    """Cholesky's factor of a positive matrix in its place, with the inverse of its diagonal.
 
     Pivots that vanish to rounding are lifted, which drops the direction they stand for.
     """
@@ -30,11 +30,23 @@ def solve_positive(matrix: Matrix, size: int, x: Vector) -> None:
             for k in range(j):
                 entry -= matrix[i, k] * matrix[j, k]
             matrix[i, j] = entry * inverse
+
+
+@kernel
+def solve_factored(factor: Matrix, size: int, x: Vector) -> None:
+    """Solve factor @ factor.T @ solution = x in place."""
     for i in range(size):
         for k in range(i):
-            x[i] -= matrix[i, k] * x[k]
-        x[i] *= matrix[i, i]
+            x[i] -= factor[i, k] * x[k]
+        x[i] *= factor[i, i]
     for i in range(size - 1, -1, -1):
         for k in range(i + 1, size):
-            x[i] -= matrix[k, i] * x[k]
-        x[i] *= matrix[i, i]
+            x[i] -= factor[k, i] * x[k]
+        x[i] *= factor[i, i]
+
+
+@kernel
+def solve_positive(matrix: Matrix, size: int, x: Vector) -> None:
+    """Solve matrix @ solution = x in place; the matrix is overwritten."""
+    factorize(matrix, size)
+    solve_factored(matrix, size, x)

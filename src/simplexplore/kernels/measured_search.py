@@ -14,9 +14,17 @@ import math
 import numpy as np
 
 from .kernel import inlined, kernel
-from .measured_records import MeasuredRun, MeasuredSetting, MeasuredWork
-from .measured_student import least_evidence, put_hulls
-from .records import Vector
+from .records import (
+    EdgeTable,
+    MeasuredLimits,
+    MeasuredScratch,
+    RunConfig,
+    RunState,
+    Scratch,
+    Vector,
+)
+from .student_statistic import floor_of_variance
+from .unknown_variance import LEAST, SPARE, least_evidence, put_arm, slot_of
 
 # Mixtures: shifts of 2, 2/3, 2/9, ... standard deviations, each sharp to this part of itself.
 SCALES = 6
@@ -37,9 +45,9 @@ ROWS_ALONE, DISTANCE, EVIDENCE, EVIDENCE_OF_ROWS = range(4)
 # part; and how often a cell is halved at most.
 LOSS = 0.01
 LOSS_OF_TRIANGLES = 0.03
-ROUGHLY = 2.0
-DEEPEST = 40
-MOST = 4000
+LOSS_PER_NAT = 2.0
+MAX_DEPTH = 40
+MAX_HALVINGS = 4000
 
 # What rounding could add to evidence, of itself and at least; and to a gap, of its terms' sizes.
 ROUNDING = 1e-11
@@ -77,39 +85,115 @@ def distance(gap: float, spread: float) -> float:
     return 0.5 * gap * gap / spread if spread > 0.0 else math.inf
 
 
+@inlined
+def gap_and_spread(
+    run: RunState, n: Vector, channel: int, x: Vector, sign: float, gap: float
+) -> tuple[float, float]:
+    """A gap and so many times each mean of a channel, less rounding; and the variance of it.
+
+    Uncompiled runs spend their time here: plain floats are quicker.
+    """
+    spread = 0.0
+    for a in range(n.size):
+        part = float(x[a])
+        if part != 0.0:
+            moved = sign * float(run.mean[channel, a]) * part
+            gap += moved - ROUNDING_OF_GAPS * abs(moved)
+            spread += float(run.variance[channel, a]) * part * part / float(n[a])
+    return gap, spread
+
+
+@inlined
+def shift_and_sharpness(
+    run: RunState, work: MeasuredScratch, n: Vector, channel: int, x: Vector
+) -> tuple[float, float]:
+    """How far mixtures are moved towards the alternative, and the variance with it over pulls."""
+    shift = 0.0
+    sharp = 0.0
+    for a in range(n.size):
+        if x[a] != 0.0:
+            side = work.sign[a] if channel == 0 else 1.0
+            shift += math.sqrt(run.variance[channel, a]) * side * x[a] / n[a]
+            sharp += run.variance[channel, a] * x[a] * x[a] / n[a] / n[a]
+    return shift, sharp
+
+
 @kernel
-def set_prices(setting: MeasuredSetting, run: MeasuredRun, work: MeasuredWork, n: Vector) -> None:
+def set_loss(
+    measured: MeasuredLimits, work: MeasuredScratch, policy: Vector, competitor: Vector
+) -> None:
+    """What an answer has more of each arm than a competitor, into work.loss."""
+    for a in range(measured.size):
+        work.loss[a] = policy[a] - competitor[a]
+
+
+@kernel
+def put_hulls(measured: MeasuredLimits, run: RunState, work: MeasuredScratch, n: Vector) -> None:
+    """Hulls and empirical deviations of all arms and channels without a known deviation."""
+    hulls = work.hulls
+    lowest = 0.0
+    for a in range(measured.size):
+        if n[a] >= 2.0:
+            put_arm(hulls.arm, n[a], False)
+            lowest += hulls.arm[LEAST]
+    reach = math.ceil(measured.most + SPARE - lowest)
+    taken = 0
+    for channel in range(1 + measured.rows):
+        if not measured.unknown[channel]:
+            continue
+        for a in range(measured.size):
+            if n[a] < 2.0:
+                work.slot[channel, a] = -1
+                continue
+            seen = run.squares[channel, a] / n[a]
+            floor = floor_of_variance(run.mean[channel, a])
+            hulls.slot[taken] = slot_of(hulls, taken, n[a], seen < floor, reach)
+            work.slot[channel, a] = hulls.slot[taken]
+            work.deviation[channel, a] = math.sqrt(max(seen, floor))
+            taken += 1
+
+
+@kernel
+def take(work: MeasuredScratch, count: int, channel: int, arm: int, share: float) -> int:
+    """Have an arm at hand that moves a gap by so much of its mean; returns how many there are."""
+    work.hulls.slot[count] = work.slot[channel, arm]
+    work.hulls.coefficient[count] = share * work.deviation[channel, arm]
+    return count + 1
+
+
+@kernel
+def set_prices(measured: MeasuredLimits, run: RunState, work: MeasuredScratch, n: Vector) -> None:
     """What each arm costs a mixture of each scale; and the hulls of those of all scales."""
-    put_hulls(setting, run, work, n)
+    put_hulls(measured, run, work, n)
     for j in range(SCALES):
         c = SCALE[j]
-        for a in range(setting.size):
+        for a in range(measured.size):
             work.price[a, j] = 0.0
             if n[a] > 0.0:
                 work.price[a, j] = 0.5 / (SHARPNESS * SHARPNESS) + 0.5 * math.log1p(n[a] / c)
 
 
 @kernel
-def set_pays(setting: MeasuredSetting, work: MeasuredWork, policy: Vector, cell: int) -> None:
+def set_pays(measured: MeasuredLimits, work: MeasuredScratch, policy: Vector, cell: int) -> None:
     """What the arms of a cell and an answer cost together."""
     for j in range(SCALES):
         both = 0.0
         own = 0.0
-        for a in range(setting.size):
-            if setting.used[cell, a] > 0.0:
+        for a in range(measured.size):
+            if measured.used[cell, a] > 0.0:
                 own += work.price[a, j]
                 both += work.price[a, j]
             elif policy[a] > 0.0:
                 both += work.price[a, j]
         work.pays[0, j] = both
-        for i in range(setting.rows):
+        for i in range(measured.rows):
             work.pays[1 + i, j] = own
 
 
 @kernel
-def mixed(setting: MeasuredSetting, work: MeasuredWork, row: int) -> float:
+def mixed(measured: MeasuredLimits, work: MeasuredScratch, row: int) -> float:
     """Log of the mean of the mixtures of all scales at their least values."""
-    if setting.unknown[row]:
+    if measured.unknown[row]:
         return work.least[row, 0]  # each arm has scales of its own
     most = -math.inf
     for j in range(SCALES):
@@ -124,73 +208,34 @@ def mixed(setting: MeasuredSetting, work: MeasuredWork, row: int) -> float:
 
 @kernel
 def place(
-    setting: MeasuredSetting,
-    work: MeasuredWork,
+    measured: MeasuredLimits,
+    work: MeasuredScratch,
     policy: Vector,
     cell: int,
     first: int,
     corners: int,
 ) -> None:
     """Corners of a simplex as policies, and on which side of the answer it lies, by arm."""
-    for a in range(setting.size):
+    for a in range(measured.size):
         total = 0.0
         share = float(policy[a])
-        is_used = setting.used[cell, a] > 0.0
+        is_used = measured.used[cell, a] > 0.0
         for p in range(corners):
             x = 0.0
             if is_used:
-                for k in range(setting.corners):
-                    vertex = setting.cells[cell, k]
-                    x += float(work.stack[first + p, k]) * float(setting.vertices[vertex, a])
+                for k in range(measured.corners):
+                    vertex = measured.cells[cell, k]
+                    x += float(work.stack[first + p, k]) * float(measured.vertices[vertex, a])
             work.corner[p, a] = x
             total += share - x
         work.sign[a] = 1.0 if total >= 0.0 else -1.0
 
 
 @kernel
-def nearest(
-    setting: MeasuredSetting,
-    run: MeasuredRun,
-    work: MeasuredWork,
-    n: Vector,
-    policy: Vector,
-    mode: int,
-    corners: int,
-) -> float:
-    """`lowest` of distances. Uncompiled runs spend their time here: plain floats are quicker."""
-    total = 0.0
-    if mode == DISTANCE:
-        total = math.inf
-        for p in range(corners):
-            gap, spread = setting.epsilon, 0.0
-            for a in range(setting.size):
-                d = float(policy[a]) - float(work.corner[p, a])
-                if d != 0.0:
-                    lost = float(run.mean[a]) * d
-                    gap += lost - ROUNDING_OF_GAPS * abs(lost)
-                    spread += float(run.variance[0, a]) * d * d / float(n[a])
-            total = min(total, distance(gap, spread))
-    for i in range(setting.rows):
-        least = math.inf
-        limit = float(setting.limit[i])
-        for p in range(corners):
-            gap, spread = -limit, 0.0
-            for a in range(setting.size):
-                x = float(work.corner[p, a])
-                if x != 0.0:
-                    used = float(run.measured[i, a]) * x
-                    gap += used - ROUNDING_OF_GAPS * abs(used)
-                    spread += float(run.variance[1 + i, a]) * x * x / float(n[a])
-            least = min(least, distance(gap, spread))
-        total += least
-    return total
-
-
-@kernel
 def lowest(
-    setting: MeasuredSetting,
-    run: MeasuredRun,
-    work: MeasuredWork,
+    measured: MeasuredLimits,
+    run: RunState,
+    work: MeasuredScratch,
     n: Vector,
     policy: Vector,
     mode: int,
@@ -198,87 +243,65 @@ def lowest(
     corners: int,
 ) -> float:
     """No more than any point of the simplex in work.corner has; of a single corner what it has."""
-    if mode < EVIDENCE:
-        return nearest(setting, run, work, n, policy, mode, corners)
-    for row in range(1 + setting.rows):
-        for j in range(SCALES):
-            work.least[row, j] = math.inf
-    for p in range(corners):
-        gap = setting.epsilon
-        shift = 0.0
-        spread = 0.0
-        sharp = 0.0
-        for a in range(setting.size):
-            d = policy[a] - work.corner[p, a]
-            if d == 0.0:
-                continue
-            gap += run.mean[a] * d - ROUNDING_OF_GAPS * abs(run.mean[a] * d)
-            one = run.variance[0, a] * d * d / n[a]
-            spread += one
-            sharp += one / n[a]
-            shift += math.sqrt(run.variance[0, a]) * work.sign[a] * d / n[a]
-        if mode == EVIDENCE and setting.unknown[0]:
-            for a in range(setting.size):
-                work.coefficient[a] = -1.0
-                if setting.used[cell, a] > 0.0 or policy[a] > 0.0:
-                    d = abs(policy[a] - work.corner[p, a])
-                    work.coefficient[a] = d * work.deviation[0, a]
-            value = least_evidence(setting, work, n, 0, gap)
-            work.least[0, 0] = min(work.least[0, 0], value)
-        elif mode == EVIDENCE:
-            for j in range(SCALES):
-                value = term(gap, shift, spread, sharp, SCALE[j])
-                work.least[0, j] = min(work.least[0, j], value)
-        for i in range(setting.rows):
-            gap = -setting.limit[i]
-            shift = 0.0
-            spread = 0.0
-            sharp = 0.0
-            for a in range(setting.size):
-                x = work.corner[p, a]
-                if x == 0.0:
-                    continue
-                gap += run.measured[i, a] * x - ROUNDING_OF_GAPS * abs(run.measured[i, a] * x)
-                one = run.variance[1 + i, a] * x * x / n[a]
-                spread += one
-                sharp += one / n[a]
-                shift += math.sqrt(run.variance[1 + i, a]) * x / n[a]
-            if setting.unknown[1 + i]:
-                for a in range(setting.size):
-                    work.coefficient[a] = -1.0
-                    if setting.used[cell, a] > 0.0:
-                        work.coefficient[a] = work.corner[p, a] * work.deviation[1 + i, a]
-                value = least_evidence(setting, work, n, 1 + i, gap)
-                work.least[1 + i, 0] = min(work.least[1 + i, 0], value)
+    distances = 0.0
+    for channel in range(0 if mode in (DISTANCE, EVIDENCE) else 1, 1 + measured.rows):
+        least = math.inf
+        for p in range(corners):
+            x = work.corner[p]
+            gap = measured.epsilon if channel == 0 else -measured.limit[channel - 1]
+            if channel == 0:
+                set_loss(measured, work, policy, x)
+                x = work.loss
+            gap, spread = gap_and_spread(run, n, channel, x, 1.0, gap)
+            if mode < EVIDENCE:
+                least = min(least, distance(gap, spread))
+            elif measured.unknown[channel]:
+                count = 0
+                for a in range(measured.size):
+                    if measured.used[cell, a] > 0.0 or (channel == 0 and policy[a] > 0.0):
+                        count = take(work, count, channel, a, abs(x[a]))
+                least = min(least, least_evidence(work.hulls, count, gap))
+                work.least[channel, 0] = least
             else:
+                shift, sharp = shift_and_sharpness(run, work, n, channel, x)
                 for j in range(SCALES):
                     value = term(gap, shift, spread, sharp, SCALE[j])
-                    work.least[1 + i, j] = min(work.least[1 + i, j], value)
-    total = math.log(NO_REWARDS)
+                    work.least[channel, j] = value if p == 0 else min(work.least[channel, j], value)
+        distances += least
+    if mode < EVIDENCE:
+        return distances
+    # Only independent supermartingales may be multiplied; others are averaged.
+    averaged = math.log(NO_REWARDS)
+    total = -measured.log_averaged
     if mode == EVIDENCE:
-        part = math.log(1.0 - NO_REWARDS) - setting.log_patterns[cell] + mixed(setting, work, 0)
-        total = log_sum(total, part)
-    for i in range(setting.rows):
-        part = math.log(1.0 - NO_ROW) + mixed(setting, work, 1 + i)
-        total += log_sum(math.log(NO_ROW), part)
+        part = math.log(1.0 - NO_REWARDS) - measured.log_patterns[cell] + mixed(measured, work, 0)
+        averaged = log_sum(averaged, part)
+    for i in range(measured.rows):
+        part = math.log(1.0 - NO_ROW) + mixed(measured, work, 1 + i)
+        part = log_sum(math.log(NO_ROW), part)
+        if measured.independent[i]:
+            total += part
+        else:
+            averaged = log_sum(averaged, part)
+    total += averaged
     return total - ROUNDING * (1.0 + abs(total)) if total < math.inf else total
 
 
 @kernel
-def halve(setting: MeasuredSetting, work: MeasuredWork, first: int, corners: int) -> None:
+def halve(measured: MeasuredLimits, work: MeasuredScratch, first: int, corners: int) -> None:
     """Replace a simplex by its halves, in its place and behind it."""
     longest = -1.0
     one, other = 0, 1
     for p in range(corners):
         for q in range(p + 1, corners):
             length = 0.0
-            for a in range(setting.size):
+            for a in range(measured.size):
                 d = work.corner[p, a] - work.corner[q, a]
                 length += d * d
             if length > longest:
                 longest = length
                 one, other = p, q
-    for k in range(setting.corners):
+    for k in range(measured.corners):
         middle = 0.5 * (work.stack[first + one, k] + work.stack[first + other, k])
         for p in range(corners):
             work.stack[first + corners + p, k] = work.stack[first + p, k]
@@ -289,9 +312,9 @@ def halve(setting: MeasuredSetting, work: MeasuredWork, first: int, corners: int
 
 @kernel
 def search(
-    setting: MeasuredSetting,
-    run: MeasuredRun,
-    work: MeasuredWork,
+    measured: MeasuredLimits,
+    run: RunState,
+    work: MeasuredScratch,
     n: Vector,
     policy: Vector,
     mode: int,
@@ -305,52 +328,64 @@ def search(
     `closest` receives the competitor with the least found; of distances it holds a guess of it
     before, or is negative.
     """
-    corners = setting.corners
+    corners = measured.corners
     best = math.inf
     bound = math.inf
-    loss = LOSS if corners < 3 else LOSS_OF_TRIANGLES
-    slack = loss
-    if mode < EVIDENCE and closest[setting.first_arms[0]] >= 0.0:
-        for a in range(setting.size):
+    slack = measured.loss
+    if mode < EVIDENCE and closest[measured.useful_arms[0]] >= 0.0:
+        for a in range(measured.size):
             work.corner[0, a] = closest[a]
-        best = lowest(setting, run, work, n, policy, mode, 0, 1)
+        best = lowest(measured, run, work, n, policy, mode, 0, 1)
         if best < too_little:
             return best
     if mode >= EVIDENCE:
-        set_prices(setting, run, work, n)
-    for cell in range(setting.cells.shape[0]):
+        set_prices(measured, run, work, n)
+    for cell in range(measured.cells.shape[0]):
         if mode >= EVIDENCE:
-            set_pays(setting, work, policy, cell)
+            set_pays(measured, work, policy, cell)
         for p in range(corners):
             for k in range(corners):
                 work.stack[p, k] = 1.0 if p == k else 0.0
         top = 0
-        left = MOST
+        left = MAX_HALVINGS
         while top >= 0:
             first = top * corners
-            place(setting, work, policy, cell, first, corners)
-            least = lowest(setting, run, work, n, policy, mode, cell, corners)
+            place(measured, work, policy, cell, first, corners)
+            least = lowest(measured, run, work, n, policy, mode, cell, corners)
             if mode < EVIDENCE and best < math.inf:
-                slack = loss * (1.0 + ROUGHLY * best)
+                slack = measured.loss * (1.0 + LOSS_PER_NAT * best)
             if least >= enough or least >= best - slack:
                 bound = min(bound, least)
                 top -= 1
                 continue
             at = first
-            if corners == 1 or top >= DEEPEST or left <= 0:
+            if corners == 1 or top >= MAX_DEPTH or left <= 0:
                 bound = min(bound, least)
                 top -= 1
             else:
-                halve(setting, work, first, corners)
+                halve(measured, work, first, corners)
                 at = first + 2 * corners
                 top += 1
                 left -= 1
-            place(setting, work, policy, cell, at, 1)
-            value = lowest(setting, run, work, n, policy, mode, cell, 1)
+            place(measured, work, policy, cell, at, 1)
+            value = lowest(measured, run, work, n, policy, mode, cell, 1)
             if value < best:
                 best = value
-                for a in range(setting.size):
+                for a in range(measured.size):
                     closest[a] = work.corner[0, a]
                 if value < too_little:
                     return min(bound, value)
     return bound
+
+
+@kernel
+def closest_competitor(
+    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch
+) -> float:
+    """Distance of the closest competitor of run.answer, with scratch.measured.n for counts.
+
+    Beyond 1 none is looked for, so that run.closest may stay negative.
+    """
+    work = scratch.measured
+    given = config.measured
+    return search(given, run, work, work.n, run.answer, DISTANCE, -1.0, 1.0, run.closest)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 
-from .kernel import inlined, kernel, long
+from .kernel import inlined, kernel
 from .linear import solve_positive
-from .records import Limits, Matrix, Projection, Setting, Vector
+from .records import AllocationConstraints, Duals, Vector
 from .rows import (
     DULL,
     free_rows,
-    mend,
     moves,
     price_arms,
-    row_entry,
+    restore_feasibility,
     row_value,
     step_along,
     worst_of,
@@ -47,56 +46,39 @@ def project_on_simplex(size: int, y: Vector, loose: Vector, w: Vector) -> None:
 
 @inlined
 def projected_at(
-    limits: Limits, y: Vector, loose: Vector, x: Vector, price: Vector, w: Vector
+    limits: AllocationConstraints, y: Vector, loose: Vector, x: Vector, price: Vector, w: Vector
 ) -> float:
     """w = y - loose price between floor and cap, at multipliers x; returns twice the dual value."""
     price_arms(limits, x, price)
-    m = limits.limit.size
     value = 0.0
     for a in range(limits.size):
-        if limits.limited:
-            asked = y[a] - loose[a] * price[a]
-            w[a] = min(max(asked, limits.floor[a]), limits.cap[a])
-            value -= w[a] * (2.0 * asked - w[a]) / loose[a]
-        elif limits.inside[a] > 0.0:
-            w[a] = max(y[a] - loose[a] * price[a], 0.0)
-            value -= w[a] * w[a] / loose[a]
-        else:
-            w[a] = 0.0
-    for i in range(m):
-        value -= 2.0 * limits.limit[i] * x[i]
-    for i in range(limits.total.size):
-        value -= 2.0 * limits.total[i] * x[m + i]
+        asked = y[a] - loose[a] * price[a]
+        w[a] = min(max(asked, limits.floor[a]), limits.cap[a])
+        value -= w[a] * (2.0 * asked - w[a]) / loose[a]
+    for i in range(limits.b.size):
+        value -= 2.0 * limits.b[i] * x[i]
     return value
 
 
 @kernel
 def newton_step(
-    limits: Limits,
-    loose: Vector,
-    w: Vector,
-    residual: Vector,
-    free: Vector,
-    count: int,
-    system: Matrix,
-    step: Vector,
-    dull: float,
+    limits: AllocationConstraints, duals: Duals, loose: Vector, w: Vector, count: int, dull: float
 ) -> None:
     """The step of the free rows' multipliers to where the arms that move with them now agree.
 
     Arms at a floor or a cap count as `dull`: with 0 the step is Newton's, with more it stays
     finite where nothing else moves.
     """
+    step, free, system = duals.step, duals.free, duals.system
     largest = 0.0
     for p in range(count):
-        step[p] = residual[int(free[p])]
+        step[p] = duals.residual[free[p]]
         for q in range(p + 1):
             entry = 0.0
             for a in range(limits.size):
                 give = loose[a] if moves(limits, w, a) else dull * loose[a]
                 if give > 0.0:
-                    left = row_entry(limits, int(free[p]), a)
-                    entry += left * row_entry(limits, int(free[q]), a) * give
+                    entry += limits.A[free[p], a] * limits.A[free[q], a] * give
             system[p, q] = entry
         largest = max(largest, system[p, p])
     if largest > 0.0:  # else no arm has a share, and the residuals themselves will do
@@ -105,14 +87,11 @@ def newton_step(
 
 @kernel
 def climb(
-    limits: Limits,
+    limits: AllocationConstraints,
+    duals: Duals,
     y: Vector,
     loose: Vector,
-    x: Vector,
-    free: Vector,
     count: int,
-    step: Vector,
-    trial: Vector,
     price: Vector,
     w: Vector,
 ) -> None:
@@ -121,23 +100,24 @@ def climb(
     The slope falls along the way. Where shares do not change, it is level for long: lengths
     are searched by their logarithm.
     """
-    m = limits.limit.size
+    x, step, trial, free = duals.x, duals.step, duals.trial, duals.free
+    m = limits.inequalities
     farthest = math.inf
     for p in range(count):
-        i = int(free[p])
+        i = free[p]
         if i < m and step[p] < 0.0:
             farthest = min(farthest, -x[i] / step[p])
     low, high = 0.0, farthest
     length = min(1.0, farthest)
     for _ in range(60):
-        for i in range(m + limits.total.size):
+        for i in range(limits.b.size):
             trial[i] = x[i]
         for p in range(count):
-            trial[int(free[p])] += length * step[p]
+            trial[free[p]] += length * step[p]
         projected_at(limits, y, loose, trial, price, w)
         slope = 0.0
         for p in range(count):
-            slope += step[p] * row_value(limits, int(free[p]), w)
+            slope += step[p] * row_value(limits, free[p], w)
         if slope >= 0.0:
             low = length
         else:
@@ -151,14 +131,16 @@ def climb(
         else:
             length = math.sqrt(low * high)
     for p in range(count):
-        i = int(free[p])
+        i = free[p]
         x[i] += low * step[p]
         if i < m and ((low == farthest and x[i] < 1e-14 * abs(low * step[p])) or x[i] < 0.0):
             x[i] = 0.0
 
 
-@long
-def project(limits: Limits, point: Projection) -> bool:
+@kernel
+def project(
+    limits: AllocationConstraints, duals: Duals, y: Vector, loose: Vector, price: Vector, w: Vector
+) -> bool:
     """w = argmin of sum (w - y)^2 / loose over the set.
 
     Projected semismooth Newton on the dual, which has as many dimensions as rows; warm from
@@ -166,12 +148,8 @@ def project(limits: Limits, point: Projection) -> bool:
     fail: then only rows that may move with it do, as far as it pays. Returns whether it
     converged; if not, w is a point inside.
     """
-    y, loose, price, w = point.y, point.loose, point.price, point.w
-    memory_rows, system = point.rows, point.system
-    x, step, trial = memory_rows[0], memory_rows[1], memory_rows[2]
-    residual, free = memory_rows[3], memory_rows[4]
-    m = limits.limit.size
-    rows = m + limits.total.size
+    x, step, trial, free = duals.x, duals.step, duals.trial, duals.free
+    m, rows = limits.inequalities, limits.b.size
     dull = DULL if limits.limited else 0.0
     rounding = 1.0  # of rows, in units of the last digits
     for a in range(limits.size):
@@ -179,15 +157,15 @@ def project(limits: Limits, point: Projection) -> bool:
     value = projected_at(limits, y, loose, x, price, w)
     worst = math.inf
     for _ in range(60):
-        count = free_rows(limits, memory_rows, w)
-        worst = worst_of(memory_rows, count)
+        count = free_rows(limits, duals, w)
+        worst = worst_of(duals, count)
         if worst < 1e-12 * rounding:
             return True
-        newton_step(limits, loose, w, residual, free, count, system, step, 0.0)
+        newton_step(limits, duals, loose, w, count, 0.0)
         length = 1.0
         moved = False
         for _ in range(4):
-            promise = step_along(limits, memory_rows, count, length)
+            promise = step_along(limits, duals, count, length)
             reached = projected_at(limits, y, loose, trial, price, w)
             if promise >= 0.0 and reached >= value + 2e-4 * promise - 1e-13 * abs(value):
                 moved = True
@@ -208,40 +186,24 @@ def project(limits: Limits, point: Projection) -> bool:
         held = count
         while held > 0:
             held = 0
-            newton_step(limits, loose, w, residual, free, count, system, step, dull)
+            newton_step(limits, duals, loose, w, count, dull)
             kept = 0
             for p in range(count):
-                i = int(free[p])
+                i = free[p]
                 if i < m and x[i] == 0.0 and step[p] < 0.0:
                     held += 1
                 else:
                     free[kept] = i
                     kept += 1
             count = kept
-        climb(limits, y, loose, x, free, count, step, trial, price, w)
+        climb(limits, duals, y, loose, count, price, w)
         value = projected_at(limits, y, loose, x, price, w)
     if worst < 1e-4:
         # Shares that give way easily beside ones that hardly do leave rounding in the rows.
-        mend(limits, memory_rows, system, w)
+        restore_feasibility(limits, duals, w)
         return True
     for i in range(rows):
         x[i] = 0.0
     for a in range(limits.size):
         w[a] = limits.deep[a]
     return False
-
-
-@kernel
-def project_within_rows(
-    setting: Setting,
-    y: Vector,
-    loose: Vector,
-    memory_rows: Matrix,
-    system: Matrix,
-    price: Vector,
-    w: Vector,
-) -> bool:
-    """`project` on the set of shares of samples, one array at a time."""
-    return setting.slots.project(
-        setting.shares, Projection(y, loose, memory_rows, system, price, w)
-    )

@@ -17,49 +17,60 @@ from __future__ import annotations
 
 import math
 
-from .gaussian import variance
-from .information import refresh, respond
+from .edges import gap_of, variance
+from .information import edge_information, recompute_statistics
 from .kernel import kernel
-from .records import GO_ON, ITERATIONS, LOOK, PULLS, VERTEX, Memory, Run, Setting, Shares, Table
+from .maximin import MAX_ITERATIONS, evaluate, improve
+from .records import (
+    GO_ON,
+    NEXT_CHECK,
+    PULLS,
+    VERTEX,
+    EdgeTable,
+    MaximinState,
+    RunConfig,
+    RunState,
+    Scratch,
+)
 
 # Rates are looked at again when there are this share more samples.
 GROWTH = 0.1
 
 # Certified relative gap of a rate.
-CLOSE = 0.02
+RATE_GAP = 0.02
+
+# Steps without progress after which a rate is used as it is.
+MAX_STALLED = 5
 
 
 @kernel
 def promise(
-    setting: Setting, table: Table, run: Run, memory: Memory, answer: int, needed: float
+    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, answer: int, needed: float
 ) -> float:
     """No less than an answer's rate: that of its hardest comparison alone, any w.
 
     0 as soon as it is below what is needed.
     """
-    w = memory.scratch[3]
+    w = scratch.arms[3]
     least = math.inf
     first, last = table.first_edge[answer], table.first_edge[answer + 1]
     for edge in range(first, last):
-        gap = table.offset[edge]
-        for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
-            gap += table.v[k] * run.clipped[table.arm[k]]
-        if gap <= 0.0:
+        if gap_of(table, run, edge) <= 0.0:
             return 0.0
     for edge in range(first, last):
         base, end = table.first_entry[edge], table.first_entry[edge + 1]
         total = 0.0
         for k in range(base, end):
             a = table.arm[k]
-            w[a] = abs(table.v[k]) * math.sqrt(variance(setting, run, a) / setting.costs[a])
+            w[a] = abs(table.v[k]) * math.sqrt(variance(config, run, a) / config.costs[a])
             total += w[a]
         for k in range(base, end):
             w[table.arm[k]] /= total
-        respond(setting, table, run, edge, base, w)
+        edge_information(config, table, run, edge, base, w)
         # The alternative found here costs any allocation at most its largest divergence.
         most = 0.0
         for k in range(base, end):
-            most = max(most, run.gradient[k - base] / setting.costs[table.arm[k]])
+            most = max(most, run.gradient[k - base] / config.costs[table.arm[k]])
         if most < needed:
             return 0.0
         least = min(least, most)
@@ -67,50 +78,65 @@ def promise(
 
 
 @kernel
-def rate_of(setting: Setting, table: Table, run: Run, memory: Memory, answer: int) -> float:
-    """Most information for what is spent against all comparisons of an answer."""
+def rate_of(
+    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, answer: int, needed: float
+) -> float:
+    """Most information for what is spent against all comparisons of an answer.
+
+    Something below what is needed as soon as no allocation has that much.
+    """
+    if not promise(config, table, run, scratch, answer, needed) > 0.0:
+        return 0.0
     first, last = table.first_edge[answer], table.first_edge[answer + 1]
     if first == last:
         return math.inf
-    w, q = memory.scratch[3], memory.edges[memory.edges.shape[0] - 1]
-    q[first] = 0.0  # all alike again: means may have moved far since the last look
-    for a in range(setting.size):
-        w[a] = setting.spend.inside[a]
-    shares, within = Shares(q, w), setting.anytime
-    while True:
-        gap = setting.slots.balance(setting, table, run, memory, shares, answer, within, CLOSE)
-        if run.integers[ITERATIONS] == 0:
+    w, q = scratch.arms[3], run.edge_state[run.edge_state.shape[0] - 1]
+    for edge in range(first, last):
+        q[edge] = 1.0 / (last - first)
+    for a in range(config.size):
+        w[a] = config.spend.inside[a]
+    state = MaximinState(q, w, answer, config.anytime)
+    shortest, most, stalled = math.inf, math.inf, 0
+    for _ in range(MAX_ITERATIONS):
+        time, bound = evaluate(config, table, run, scratch, state)
+        if time == math.inf:
+            return 0.0
+        # Steps may go to and fro where means lie at an end of their range: the best ones count.
+        stalled = 0 if time < shortest or bound < most else stalled + 1
+        shortest, most = min(shortest, time), min(most, bound)
+        if most < needed or shortest * most <= 1.0 + RATE_GAP or stalled == MAX_STALLED:
             break
-    if gap == math.inf:
-        return 0.0
-    longest = 0.0
-    for e in range(last - first):
-        longest = max(longest, run.time[e])
-    return 1.0 / longest
+        improve(config, table, run, scratch, state)
+    return 1.0 / shortest
 
 
 @kernel
-def recommend(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
-    """Stay with the answer while it is plausible; else the first plausible one, in order."""
+def recommend(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> int:
+    """Stay with the answer while it is plausible; else the first plausible one, in order.
+
+    Rates are looked for as far as that asks for them.
+    """
     pulls = run.integers[PULLS]
-    run.integers[LOOK] = pulls + 1 + int(GROWTH * pulls)
+    run.integers[NEXT_CHECK] = pulls + 1 + int(GROWTH * pulls)
     rarest = math.inf
-    for k in range(setting.first_arms.size):
-        rarest = min(rarest, run.n[setting.first_arms[k]])
+    for k in range(config.useful_arms.size):
+        rarest = min(rarest, run.n[config.useful_arms[k]])
     close = 1.0 - 0.5 * rarest**-0.4
     held = run.integers[VERTEX]
-    best = 0.0
-    for step in range(run.rate.size):
-        # The answer at hand comes first: the others must come close to it.
-        answer = held if step == 0 else step - 1 if step <= held else step
-        run.rate[answer] = 0.0
-        if promise(setting, table, run, memory, answer, close * best) > 0.0:
-            run.rate[answer] = rate_of(setting, table, run, memory, answer)
+    run.rate[held] = rate_of(config, table, run, scratch, held, 0.0)
+    enough = run.rate[held] / close  # the answer at hand stays where no rate is above this
+    best = enough
+    for answer in range(run.rate.size):
+        if answer != held:
+            run.rate[answer] = rate_of(config, table, run, scratch, answer, best)
             best = max(best, run.rate[answer])
-    if run.rate[held] < close * best:
+    if best > enough:
         for answer in range(run.rate.size):
-            if run.rate[answer] >= close * best:
+            needed = close * best
+            if run.rate[answer] < needed:
+                run.rate[answer] = rate_of(config, table, run, scratch, answer, needed)
+            if run.rate[answer] >= needed:
                 run.integers[VERTEX] = answer
                 break
-    refresh(setting, table, run)
+    recompute_statistics(config, table, run)
     return GO_ON

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from .information import refresh
+from .information import recompute_statistics
 from .kernel import kernel
-from .records import GO_ON, MISSING_EDGE, UNKNOWN_VERTEX, VERTEX, Memory, Run, Setting, Table
+from .records import (
+    GO_ON,
+    MISSING_EDGE,
+    UNKNOWN_VERTEX,
+    VERTEX,
+    EdgeTable,
+    RunConfig,
+    RunState,
+    Scratch,
+)
 
 # A walk never gets this long; rounding could make it go in circles.
 MAX_MOVES = 100_000
 
 
 @kernel
-def recommend(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
+def recommend(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> int:
     """Walk along improving edges to the vertex that is best at the empirical means."""
+    scale = 0.0
+    for a in range(config.size):
+        scale = max(scale, abs(run.clipped_mean[a]))
     for _ in range(MAX_MOVES):
         vertex = run.integers[VERTEX]
         count = table.first_edge[vertex + 1] - table.first_edge[vertex]
         best = -1
-        lowest = -1e-13 * run.scale[0]  # less is rounding
+        lowest = -1e-13 * scale  # less is rounding
         for e in range(count):
             if run.gap[e] < lowest:
                 lowest = run.gap[e]
@@ -29,5 +41,5 @@ def recommend(setting: Setting, table: Table, run: Run, memory: Memory) -> int:
             run.integers[MISSING_EDGE] = edge
             return UNKNOWN_VERTEX
         run.integers[VERTEX] = table.following[edge]
-        refresh(setting, table, run)
+        recompute_statistics(config, table, run)
     return GO_ON

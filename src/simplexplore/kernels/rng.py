@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import inlined, kernel
-from .records import Words
+from .records import POISSON, Words
 
 # Shifts and masks have the type of the words they move.
 _11, _17, _19, _23, _41, _45, _255 = np.array([11, 17, 19, 23, 41, 45, 255], dtype=np.uint64)
@@ -136,3 +136,16 @@ def beta(state: Words, mean: float, deviation: float) -> float:
     if apart > 700.0:
         return 0.0
     return 1.0 / (1.0 + math.exp(apart))
+
+
+@kernel
+def draw(family: int, state: Words, mean: float, noise: float, low: float, high: float) -> float:
+    """A reward or measurement: between two ends if they are apart, else a count, or normal."""
+    if high > low:
+        part = (mean - low) / (high - low)
+        if noise < 1.0:  # no deviation on [0, 1] is so large: by default all are at the two ends
+            return low + (high - low) * beta(state, part, noise)
+        return high if uniform(state) < part else low
+    if family == POISSON:
+        return poisson(state, mean)
+    return mean + noise * normal(state)

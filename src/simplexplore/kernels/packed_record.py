@@ -7,6 +7,7 @@ where the block lies. `run.n[a]` means the same on both sides.
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import struct
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import measured_records, records, slots
+from . import functions, records
 
 # Arrays by annotation: type of the numbers, dimensions.
 ARRAYS: dict[str, tuple[str, int]] = {
@@ -27,22 +28,22 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "Streams": ("uint64", 3),
 }
 _EXPECTED = {name: (np.dtype(kind), dimensions) for name, (kind, dimensions) in ARRAYS.items()}
+_WORDS = ctypes.POINTER(ctypes.c_int64)
 
 
 @cache
 def fields(label: str) -> dict[str, tuple[str, int]]:
-    """Annotation and first word of each field of a record; under "" where the block ends."""
-    rooms = (records, measured_records, slots)
-    home = next(getattr(room, label) for room in rooms if hasattr(room, label))
+    """Annotation and first word of each field of a record."""
+    home = getattr(records, label, None) or getattr(functions, label)
     places, word = {}, 0
     for name, given in inspect.get_annotations(home).items():
         annotation = str(getattr(given, "__forward_arg__", given))
         places[name] = (annotation, word)
         word += 1 + (ARRAYS[annotation][1] if annotation in ARRAYS else 0)
-    return places | {"": ("", word)}
+    return places
 
 
-class Block:
+class PackedRecord:
     """A record as words; it keeps the record, and with it the arrays, alive.
 
     Parameters
@@ -50,23 +51,23 @@ class Block:
     record : NamedTuple
         One of records.py.
     address : function
-        From a function in a slot to where its machine code lies.
+        From a function of a run to where its machine code lies.
     """
 
-    __slots__ = ("address", "parts", "record", "words")
+    __slots__ = ("parts", "pointer", "record", "words")
 
     def __init__(self, record: Any, address: Callable[[str, Any], int]) -> None:
         self.record = record
-        self.parts: list[Block] = []  # blocks that this one points to
+        self.parts: list[PackedRecord] = []  # records that this one points to
         words: list[int] = []
         label = type(record).__name__
-        for (name, (annotation, _)), value in zip(fields(label).items(), record, strict=False):
-            if annotation in slots.FORMS:
+        for (name, (annotation, _)), value in zip(fields(label).items(), record, strict=True):
+            if annotation in functions.SIGNATURES:
                 words.append(address(name, value))
             else:
                 words += self._words(annotation, value, address)
         self.words = np.array(words, dtype=np.int64)
-        self.address = self.words.ctypes.data
+        self.pointer = self.words.ctypes.data_as(_WORDS)
 
     def holds(self, record: Any) -> bool:
         """Whether a record has the same arrays, functions and numbers."""
@@ -87,5 +88,5 @@ class Block:
             return struct.unpack("<q", struct.pack("<d", value))
         if annotation in ("int", "bool"):
             return (int(value),)
-        self.parts.append(Block(value, address))
-        return (self.parts[-1].address,)
+        self.parts.append(PackedRecord(value, address))
+        return (self.parts[-1].words.ctypes.data,)
