@@ -2,27 +2,35 @@
 
 A sampler file is compiled with the kernels that it calls. It defines
 
-    ARM_VECTORS, EDGE_VECTORS   how many vectors it remembers, over arms and over edges
+    ARM_STATE, EDGE_STATE   how many vectors it remembers, over arms and over edges
     TRACKING                    how arms follow its allocation (one, or one per scenario)
     WITHIN_CONSTRAINTS          another file for the anytime scenario (optional)
-    POLICIES                    whether it reads setting.policies, all vertices (optional)
-    allocate(setting, table, run, memory)   write the next allocation into run.w
+    POLICIES                    whether it reads config.policies, all vertices (optional)
+    allocate(config, table, run, scratch)   write the next allocation into run.w
+    allocate_measured(...)                  write the next arm into run.integers[ARM], where limits
+                                            are measured (optional)
 """
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from simplexplore.errors import SettingError
 from simplexplore.files import is_file
+from simplexplore.kernels.records import CUMULATIVE, DIRECT, FOCUSED, SAMPLED
+from simplexplore.problem.messages import unknown
 from simplexplore.problem.problem import SCENARIOS
-from simplexplore.problem.spelling import unknown
 
-from .declarations import DECLARATIONS, HERE, defined, definitions, mentioned
+from .own_file import HERE, module_of
 
-TRACKINGS = ("cumulative", "averaged", "direct", "sampled", "focused")
+TRACKINGS = {
+    "cumulative": CUMULATIVE,
+    "direct": DIRECT,
+    "sampled": SAMPLED,
+    "focused": FOCUSED,
+}
 
 # The paper's first, in its order; others follow as they are found.
 _ORDER = ("ctns", "cge", "ptns", "uniform", "oracle", "top-two")
@@ -31,14 +39,12 @@ _ORDER = ("ctns", "cge", "ptns", "uniform", "oracle", "top-two")
 _FILES = {"oracle": "uniform.py"} | {
     file.stem.replace("_", "-"): file.name
     for file in HERE.glob("*.py")
-    if file.stem not in ("__init__", "declarations", "top_two_within")
+    if file.stem not in ("__init__", "measured", "own_file", "top_two_within")
 }
 
-# Those that can only spend a given number of samples, and those that need not be given one.
-FOR_BUDGETS = ("halving",)
 SAMPLERS = tuple(
     sorted(
-        _FILES.keys() - set(FOR_BUDGETS),
+        _FILES,
         key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name),
     )
 )
@@ -50,8 +56,8 @@ class Sampler:
 
     name: str
     file: Path
-    arm_vectors: int
-    edge_vectors: int
+    arm_state: int
+    edge_state: int
     tracking: dict[str, str]
     pairs: bool
     policies: bool
@@ -70,14 +76,19 @@ class Sampler:
         return self.name == "oracle"
 
     @property
-    def needs_budget(self) -> bool:
-        """Whether it must be given a number of samples."""
-        return self.name in FOR_BUDGETS
-
-    @property
     def is_ours(self) -> bool:
         """Whether it is the program's own."""
         return self.name in _FILES
+
+    @property
+    def allocate_measured(self) -> Callable[..., None] | None:
+        """What it does where limits are measured; None if nothing."""
+        found: Callable[..., None] | None
+        if self.is_ours:
+            found = module_of(HERE / "measured.py").ALLOCATE.get(self.name)
+        else:
+            found = getattr(module_of(self.file), "allocate_measured", None)
+        return found
 
 
 def find_sampler(name: str) -> Sampler:
@@ -92,56 +103,36 @@ def find_sampler(name: str) -> Sampler:
             raise SettingError(f"there is no sampler file {name!r}.")
         # Often a copy of one of ours, under its name.
         return _read(path.name if path.stem in _FILES else path.stem, path.resolve())
-    raise SettingError(unknown("sampler", name, [*SAMPLERS, *FOR_BUDGETS], ", or a file of yours"))
+    raise SettingError(unknown("sampler", name, SAMPLERS, ", or a file of yours"))
 
 
 def _read(name: str, path: Path) -> Sampler:
-    """Read the declarations of a sampler file without running it."""
-    found: dict[str, object] = {"ARM_VECTORS": 0, "EDGE_VECTORS": 0, "TRACKING": "cumulative"}
-    functions = set()
-    for node in definitions(path):
-        if isinstance(node, ast.FunctionDef):
-            functions.add(node.name)
-            continue
-        for key in defined(node).intersection(DECLARATIONS):
-            try:
-                found[key] = ast.literal_eval(node.value)
-            except ValueError:
-                raise SettingError(
-                    f"{path.name}, line {node.lineno}: {key} is read without running the file, so "
-                    "it must be written out."
-                ) from None
-    if "allocate" not in functions:
+    """What a sampler file declares."""
+    module = module_of(path)
+    if not callable(getattr(module, "allocate", None)):
         raise SettingError(
-            f"{path.name} defines no function 'allocate(setting, table, run, memory)'."
+            f"{path.name} defines no function 'allocate(config, table, run, scratch)'."
         )
-    tracking = found["TRACKING"]
+    tracking = getattr(module, "TRACKING", "cumulative")
     if isinstance(tracking, str):
         tracking = dict.fromkeys(SCENARIOS, tracking)
     if not isinstance(tracking, dict) or not all(
-        tracking.get(scenario) in TRACKINGS for scenario in SCENARIOS
+        tracking.get(scenario) in [*TRACKINGS] for scenario in SCENARIOS
     ):
         raise SettingError(
             f"{path.name}: TRACKING must be one of {', '.join(TRACKINGS)}, or say which for each "
             f"scenario: {{{', '.join(f'{scenario!r}: ...' for scenario in SCENARIOS)}}}."
         )
-    used = mentioned(path)
     counts = []
-    for key, users in (
-        ("ARM_VECTORS", {"memory.arms"}),
-        ("EDGE_VECTORS", {"memory.edges", "maximin"}),
-    ):
-        value = found[key]
+    for key in ("ARM_STATE", "EDGE_STATE"):
+        value = getattr(module, key, 0)
         if not isinstance(value, int) or value < 0:
             raise SettingError(f"{path.name}: {key} must be a whole number, 0 or more.")
-        if value == 0 and (asked := users & used):
-            # Compiled code would write where nothing is.
-            raise SettingError(f"{path.name} uses {asked.pop()}, so it must declare {key} = 1.")
         counts.append(value)
-    within = found.get("WITHIN_CONSTRAINTS")
+    within = getattr(module, "WITHIN_CONSTRAINTS", None)
     if within is not None and not (isinstance(within, str) and (path.parent / within).is_file()):
         raise SettingError(f"{path.name}: there is no file {within!r} beside it.")
     other = None if within is None else path.parent / str(within)
-    pairs = bool(found.get("PAIRS", False))
-    policies = bool(found.get("POLICIES", False))
+    pairs = bool(getattr(module, "PAIRS", False))
+    policies = bool(getattr(module, "POLICIES", False))
     return Sampler(name, path, counts[0], counts[1], tracking, pairs, policies, other)

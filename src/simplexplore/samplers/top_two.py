@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import math
 
-from simplexplore.kernels.information import respond
+from simplexplore.kernels.information import edge_information
 from simplexplore.kernels.kernel import kernel
-from simplexplore.kernels.records import PULLS, VERTEX, Memory, Run, Setting, Table
+from simplexplore.kernels.records import PULLS, VERTEX, EdgeTable, RunConfig, RunState, Scratch
 
-ARM_VECTORS = 0
-EDGE_VECTORS = 0
+ARM_STATE = 0
+EDGE_STATE = 0
 TRACKING = "focused"
 WITHIN_CONSTRAINTS = "top_two_within.py"
 
-# Of the prices 0, 1/4, 1/2, 0.7, 1 and the turns 0, 1/4, 1/2, 1 these were chosen on exp1, exp2,
+# Of the prices 0, 1/4, 1/2, 0.7, 1 and the rates 0, 1/4, 1/2, 1 these were chosen on exp1, exp2,
 # ptns8 and gauss 1 (6000 runs each): less of either leaves long tails on exp1, more costs samples.
 PRICE = 0.5  # of a logarithm of pulls, beside evidence
-TURNS = 0.5  # of the forced exploration that cumulative tracking uses
+FORCING_RATE = 0.5  # of the forced exploration that cumulative tracking uses
 
 # Both where a number of samples ends the run: with less a few runs never find out that they were
 # wrong, and nobody waits for those that take long. It pays from so many samples per arm on.
@@ -39,80 +39,80 @@ PRIOR = 2.0
 
 
 @kernel
-def turns(setting: Setting, pulls: float, part: float) -> int:
-    """Forced pulls due after so many in all."""
-    size = float(setting.size)
-    return int(part * size * (math.sqrt(size * size + pulls) - size))
+def forced_pulls_due(count: int, pulls: float, rate: float) -> int:
+    """Forced pulls of so many arms due after so many in all."""
+    size = float(count)
+    return int(rate * size * (math.sqrt(size * size + pulls) - size))
 
 
 @kernel
-def share_of_variance(setting: Setting, run: Run, arm: int, gap: float) -> float:
+def share_of_variance(config: RunConfig, run: RunState, arm: int, gap: float) -> float:
     """Variance of bounded rewards as a share of p (1 - p), which those at the two ends have.
 
     No tilt is stronger than the first, so that evidence of a gap has no use for less variance than
     this leaves.
     """
-    mean, n = run.mean[arm], run.n[arm]
+    mean, n = run.mean[0, arm], run.n[arm]
     most = mean * (1.0 - mean)
-    if not setting.betting or most <= 0.0:
+    if not config.tracks_wealth or most <= 0.0:
         return 1.0
-    tilts = setting.tilts
+    tilts = config.tilts
     # log(1 + b x) + log(1 + c x) = (b + c) x - (b^2 + c^2) x^2 / 2 but for terms of third order.
     b, c = tilts.slope[0, WEAK], tilts.slope[1, WEAK]
-    both = run.bets[arm, WEAK] + run.bets[arm, tilts.strength.size + WEAK]
+    both = run.log_wealth[arm, WEAK] + run.log_wealth[arm, tilts.strength.size + WEAK]
     square = (n * (b + c) * mean - both) / (0.5 * (b * b + c * c))
     variance = (max(square - n * mean * mean, 0.0) + PRIOR * most) / (n + PRIOR)
     return min((variance + gap / tilts.strength[0]) / most, 1.0)
 
 
 @kernel
-def evidence(setting: Setting, table: Table, run: Run, first: int, edge: int) -> float:
+def evidence(config: RunConfig, table: EdgeTable, run: RunState, first: int, edge: int) -> float:
     """The statistic of an edge, by the variances of its arms."""
     value = run.value[edge - first]
-    if not setting.betting:
+    if not config.tracks_wealth:
         return value
     gap = max(run.gap[edge - first], 0.0)
     told = 0.0
     seen = 0.0
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
         a = table.arm[k]
-        spread = run.mean[a] * (1.0 - run.mean[a]) * table.v[k] * table.v[k] / run.n[a]
+        spread = run.mean[0, a] * (1.0 - run.mean[0, a]) * table.v[k] * table.v[k] / run.n[a]
         told += spread
-        seen += spread * share_of_variance(setting, run, a, gap)
+        seen += spread * share_of_variance(config, run, a, gap)
     return value * told / seen if seen > 0.0 else value
 
 
 @kernel
-def share(setting: Setting, table: Table, run: Run, first: int, edge: int) -> None:
+def share(config: RunConfig, table: EdgeTable, run: RunState, first: int, edge: int) -> None:
     """Share a sample among the arms of an edge by what each would tell for its cost."""
     base, end = table.first_entry[edge], table.first_entry[edge + 1]
-    value = respond(setting, table, run, edge, base, run.n)
+    value = edge_information(config, table, run, edge, base, run.n)
     gap = max(run.gap[edge - first], 0.0)
     total = 0.0
     for k in range(base, end):
         a = table.arm[k]
         run.w[a] = run.n[a] * run.gradient[k - base] / value if value > 0.0 else 0.0
-        if setting.betting:
-            run.w[a] *= share_of_variance(setting, run, a, gap)
-        if setting.priced:
-            run.w[a] /= setting.costs[a]
+        if config.tracks_wealth:
+            run.w[a] *= share_of_variance(config, run, a, gap)
+        if config.priced:
+            run.w[a] /= config.costs[a]
         total += run.w[a]
     for k in range(base, end):
         a = table.arm[k]
         if not total > 0.0:
             run.w[a] = 1.0 / (end - base)  # tied means tell nothing yet
-        elif setting.betting or setting.priced:
+        elif config.tracks_wealth or config.priced:
             run.w[a] /= total
 
 
 @kernel
-def affords(setting: Setting) -> bool:
+def affords(config: RunConfig) -> bool:
     """Whether a number of samples ends the run, and there are many of them."""
-    return setting.budget >= AFFORDED * setting.size
+    return config.budget >= AFFORDED * config.size
 
 
 @kernel
-def rarest_of(table: Table, run: Run, edge: int) -> float:
+def rarest_of(table: EdgeTable, run: RunState, edge: int) -> float:
     """Samples of the rarest arm of an edge."""
     rarest = math.inf
     for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
@@ -121,14 +121,14 @@ def rarest_of(table: Table, run: Run, edge: int) -> float:
 
 
 @kernel
-def challenger_of(setting: Setting, table: Table, run: Run, price: float) -> int:
+def challenger_of(config: RunConfig, table: EdgeTable, run: RunState, price: float) -> int:
     """The edge with the least evidence and so much of the logarithm of how often it was tried."""
     vertex = run.integers[VERTEX]
     first = table.first_edge[vertex]
     challenger = first
     least = math.inf
     for edge in range(first, table.first_edge[vertex + 1]):
-        score = evidence(setting, table, run, first, edge)
+        score = evidence(config, table, run, first, edge)
         if score >= least:  # a price only adds to it, and logarithms are slow
             continue
         score += price * math.log(rarest_of(table, run, edge))
@@ -139,16 +139,16 @@ def challenger_of(setting: Setting, table: Table, run: Run, price: float) -> int
 
 
 @kernel
-def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
+def allocate(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> None:
     """Share the next sample among the arms of the challenger."""
-    for a in range(setting.size):
+    for a in range(config.size):
         run.w[a] = 0.0
     pulls = float(run.integers[PULLS])
-    part = ON_A_BUDGET if affords(setting) else TURNS
-    turn = turns(setting, pulls, part)
-    if turn > turns(setting, pulls - 1.0, part):
-        run.w[setting.first_arms[turn % setting.first_arms.size]] = 1.0
+    rate = ON_A_BUDGET if affords(config) else FORCING_RATE
+    forced = forced_pulls_due(config.size, pulls, rate)
+    if forced > forced_pulls_due(config.size, pulls - 1.0, rate):
+        run.w[config.useful_arms[forced % config.useful_arms.size]] = 1.0
         return
     first = table.first_edge[run.integers[VERTEX]]
-    price = ON_A_BUDGET if affords(setting) else PRICE
-    share(setting, table, run, first, challenger_of(setting, table, run, price))
+    price = ON_A_BUDGET if affords(config) else PRICE
+    share(config, table, run, first, challenger_of(config, table, run, price))

@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import math
 
-from simplexplore.kernels.guard import fill, keeps, save_for
 from simplexplore.kernels.kernel import kernel
-from simplexplore.kernels.maximin import maximin, worthwhile
-from simplexplore.kernels.records import PULLS, VERTEX, Memory, Run, Setting, Table
+from simplexplore.kernels.limits import fallback_arm, is_allowed, wait_for_slack
+from simplexplore.kernels.maximin import maximin, target_gap
+from simplexplore.kernels.records import PULLS, VERTEX, EdgeTable, RunConfig, RunState, Scratch
 
-from .top_two import ON_A_BUDGET, PRICE, affords, evidence, rarest_of, share, turns
+from .top_two import ON_A_BUDGET, PRICE, affords, evidence, forced_pulls_due, share
 
-# The vertex of the last solution, plus one, and when the next one is due; the arms' prices; until
-# when a new vertex waits for its solution, and how many turns there were; how many of them each
-# arm had; the arm that is saved for, plus one, and before how many pulls no turn is due.
-ARM_VECTORS = 5
-# Weights of the last solution; the logarithm of how often an edge was tried, when last asked for,
-# after how many pulls that was, and how fast it may grow since.
-EDGE_VECTORS = 4
+# Vectors over arms: their prices, and how many turns each of them had.
+PRICES, TAKEN = 0, 1
+# Of these only the first entry counts: the vertex of the last solution, plus one; when the next one
+# is due; until when a new vertex waits for its solution; how many turns there were; the arm that is
+# saved for, plus one.
+SOLVED, DUE, WAITS, FORCED, SAVED_FOR = range(2, 7)
+ARM_STATE = 7
+EDGE_STATE = 1  # weights of the last solution
 TRACKING = "focused"
 
 # Growth of samples after which prices are computed again: 0, 1, 2 and 5% stop equally soon.
@@ -34,47 +35,46 @@ GROWTH = 0.02
 # With many arms the best policy changes every few samples at first. It waits for its solution
 # until samples have grown by a part of the arms beyond MANY.
 MANY = 50
-PATIENCE = 0.1
+WAIT_PER_ARM = 0.1
 
 # Turns as in top_two.py. Limits leave some arms next to no samples, and what is proven asks more
 # of them: half as many turns took 18% more samples on the films with `tilt`, twice as many as few.
-TURNS = 1.0
+FORCING_RATE = 1.0
 
-# One pull of EVERY asks more of who was hardly tried. Two policies that tie could else keep each
+# One pull in so many asks more of who was hardly tried. Two policies that tie could else keep each
 # other busy for ever so long while an unlucky third one is underrated: the time that takes grows
 # with the exponential of its evidence over the price.
-EVERY = 8
-MORE = 2.0
+RARITY_PERIOD = 8
+RARITY_PRICE = 2.0
 
 # Prices below this part of the largest count as much: an arm that only saves for others has
 # none, and limits, not its share, say how often it is played.
-LEAST_PRICE = 1e-3
-
-# More than the rounding of a logarithm of pulls.
-ROUNDING = 1e-9
+MIN_PRICE = 1e-3
 
 
 @kernel
-def solve(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
-    """The exact allocation into run.filler, and the arms' prices."""
-    last, price = memory.arms[0], memory.arms[1]
+def solve(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> None:
+    """The exact allocation into run.fallback_allocation, and the arms' prices."""
+    state, price = run.arm_state, run.arm_state[PRICES]
     pulls = float(run.integers[PULLS])
     vertex = run.integers[VERTEX]
-    gap = maximin(setting, table, run, memory, vertex, True, worthwhile(pulls), run.filler)
-    last[0] = vertex + 1.0
-    last[1] = pulls + max(2.0, GROWTH * pulls)
-    memory.arms[2, 0] = pulls + PATIENCE * max(0, setting.size - MANY)
+    gap = maximin(
+        config, table, run, scratch, vertex, True, target_gap(pulls), run.fallback_allocation
+    )
+    state[SOLVED, 0] = vertex + 1.0
+    state[DUE, 0] = pulls + max(2.0, GROWTH * pulls)
+    state[WAITS, 0] = pulls + WAIT_PER_ARM * max(0, config.size - MANY)
     dearest = 0.0
-    for a in range(setting.size):
-        price[a] = memory.scratch[0, a]  # information for what is spent, at the solution
+    for a in range(config.size):
+        price[a] = scratch.arms[0, a]  # information for what is spent, at the solution
         dearest = max(dearest, price[a])
-    for a in range(setting.size):
+    for a in range(config.size):
         # Where there is no solution, all arms cost the same.
-        price[a] = max(price[a], LEAST_PRICE * dearest) if gap < math.inf else 1.0
+        price[a] = max(price[a], MIN_PRICE * dearest) if gap < math.inf else 1.0
 
 
 @kernel
-def pulls_into(setting: Setting, table: Table, run: Run, edge: int) -> float:
+def pulls_into(config: RunConfig, table: EdgeTable, run: RunState, edge: int) -> float:
     """Pulls that went into the estimate of an edge's gap.
 
     An arm may have few samples because they are dear, and an edge with little of a rare arm be
@@ -86,126 +86,86 @@ def pulls_into(setting: Setting, table: Table, run: Run, edge: int) -> float:
         a = table.arm[k]
         square = table.v[k] * table.v[k]
         squares += square
-        spread += square / (run.n[a] * setting.pulls_for_one[a])
+        spread += square / (run.n[a] * config.pulls_per_use[a])
     return squares / spread
 
 
 @kernel
-def challenger_of(setting: Setting, table: Table, run: Run, memory: Memory, price: float) -> int:
-    """The edge with the least evidence and so much of the logarithm of pulls that went into it.
-
-    A logarithm is only computed where it decides. As long as no pull has expired it is no less than
-    before, and no more by the pulls since then over those of the rarest arm.
-    """
+def challenger_of(config: RunConfig, table: EdgeTable, run: RunState, price: float) -> int:
+    """The edge with the least evidence and so much of the logarithm of pulls that went into it."""
     vertex = run.integers[VERTEX]
-    first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
-    low, since, rate = memory.edges[1], memory.edges[2], memory.edges[3]
-    pulls = float(run.integers[PULLS])
-    none_expired = memory.excess[setting.limit.size + setting.total.size] == pulls
-    closest = first
+    first = table.first_edge[vertex]
+    challenger = first
     least = math.inf
-    second = math.inf
-    for edge in range(first, last):
-        bound = evidence(setting, table, run, first, edge)
-        if none_expired:
-            bound += price * low[edge]
-        run.time[edge - first] = bound
-        if bound < least:
-            second = least
-            least = bound
-            closest = edge
-        elif bound < second:
-            second = bound
-    if none_expired and rate[closest] > 0.0:
-        most = low[closest] + 2.0 * ROUNDING + rate[closest] * (pulls - since[closest])
-        if evidence(setting, table, run, first, closest) + price * most < second:
-            return closest
-    challenger = closest
-    least = math.inf
-    for i in range(-1, last - first):
-        edge = closest if i < 0 else first + i
-        if run.time[edge - first] > least or (edge == closest and i >= 0):
+    for edge in range(first, table.first_edge[vertex + 1]):
+        score = evidence(config, table, run, first, edge)
+        if score >= least:  # a price only adds to it, and logarithms are slow
             continue
-        tried = math.log(pulls_into(setting, table, run, edge))
-        if none_expired:
-            low[edge] = tried - ROUNDING
-            since[edge] = pulls
-            rate[edge] = 1.0 / rarest_of(table, run, edge)
-        score = evidence(setting, table, run, first, edge) + price * tried
-        if score < least or (score == least and edge < challenger):
+        score += price * math.log(pulls_into(config, table, run, edge))
+        if score < least:
             least = score
             challenger = edge
     return challenger
 
 
 @kernel
-def next_turn(setting: Setting, taken: float) -> float:
-    """Pulls before which there are no more turns than were taken, a little less for rounding."""
-    size = float(setting.size)
-    root = (taken + 1.0) / (TURNS * size) + size
-    return root * root - size * size - 2.0
-
-
-@kernel
-def take_turn(setting: Setting, run: Run, memory: Memory, pulls: float) -> None:
+def force_pull(config: RunConfig, run: RunState, scratch: Scratch, pulls: float) -> None:
     """A forced pull: of the arm with the fewest turns for its share, or of one that saves for it.
 
     Limits allow `inside`, so that so many turns pay for a pull of an arm as it takes them to owe
     it one. It is given up when these are used up, which only limits that interlock can bring
     about, and is still owed.
     """
-    count, taken, saved_for = memory.arms[2], memory.arms[3], memory.arms[4]
-    wanted = int(saved_for[0]) - 1
+    state, taken = run.arm_state, run.arm_state[TAKEN]
+    wanted = int(state[SAVED_FOR, 0]) - 1
     if wanted < 0:
         least = math.inf
-        for k in range(setting.first_arms.size):
-            a = setting.first_arms[k]
-            quotient = (taken[a] + 0.5) / setting.inside[a]
+        for k in range(config.useful_arms.size):
+            a = config.useful_arms[k]
+            quotient = (taken[a] + 0.5) / config.inside[a]
             if quotient < least:
                 least = quotient
                 wanted = a
     arm = wanted
-    if not keeps(setting, run, memory, wanted):
-        arm = save_for(setting, run, memory, wanted)
+    if not is_allowed(config, run, scratch, wanted):
+        arm = wait_for_slack(config, run, scratch, wanted)
     taken[arm] += 1.0
-    count[1] += 1.0
-    ahead = count[1] - turns(setting, pulls, TURNS)
-    saved_for[1] = next_turn(setting, count[1])
-    saved_for[0] = 0.0
-    if arm != wanted and ahead * setting.inside[wanted] < 1.0:
-        saved_for[0] = wanted + 1.0
-    for a in range(setting.size):
+    state[FORCED, 0] += 1.0
+    ahead = state[FORCED, 0] - forced_pulls_due(config.size, pulls, FORCING_RATE)
+    is_saving = arm != wanted and ahead * config.inside[wanted] < 1.0
+    state[SAVED_FOR, 0] = wanted + 1.0 if is_saving else 0.0
+    for a in range(config.size):
         run.w[a] = 0.0
     run.w[arm] = 1.0  # a whole pull leaves who is behind whom as it was
 
 
 @kernel
-def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
+def allocate(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> None:
     """Share the next sample among the challenger's arms by what each would tell for its price."""
     pulls = float(run.integers[PULLS])
     vertex = run.integers[VERTEX]
-    last, price = memory.arms[0], memory.arms[1]
-    if last[0] == 0.0:
+    state, price = run.arm_state, run.arm_state[PRICES]
+    if state[SOLVED, 0] == 0.0:
         # What the first round owed is of no interest any more.
-        for a in range(setting.size):
+        for a in range(config.size):
             run.target[a] = run.n[a]
-        memory.arms[2, 1] = turns(setting, pulls - 1.0, TURNS)
-    moved = last[0] != vertex + 1.0 and pulls >= memory.arms[2, 0]
-    if moved or pulls >= last[1]:
-        solve(setting, table, run, memory)
-    is_due = pulls >= memory.arms[4, 1] and turns(setting, pulls, TURNS) > memory.arms[2, 1]
-    if memory.arms[4, 0] > 0.0 or is_due:
-        take_turn(setting, run, memory, pulls)
+        state[FORCED, 0] = forced_pulls_due(config.size, pulls - 1.0, FORCING_RATE)
+    moved = state[SOLVED, 0] != vertex + 1.0 and pulls >= state[WAITS, 0]
+    if moved or pulls >= state[DUE, 0]:
+        solve(config, table, run, scratch)
+    due = forced_pulls_due(config.size, pulls, FORCING_RATE)
+    if state[SAVED_FOR, 0] > 0.0 or due > state[FORCED, 0]:
+        force_pull(config, run, scratch, pulls)
         return
-    for a in range(setting.size):
+    for a in range(config.size):
         run.w[a] = 0.0
     first = table.first_edge[vertex]
-    price_of_rarity = ON_A_BUDGET if affords(setting) else PRICE
-    if run.integers[PULLS] % EVERY == EVERY - 1:
-        price_of_rarity = MORE
-    challenger = challenger_of(setting, table, run, memory, price_of_rarity)
+    price_of_rarity = ON_A_BUDGET if affords(config) else PRICE
+    if run.integers[PULLS] % RARITY_PERIOD == RARITY_PERIOD - 1:
+        price_of_rarity = RARITY_PRICE
+    challenger = challenger_of(config, table, run, price_of_rarity)
     base, end = table.first_entry[challenger], table.first_entry[challenger + 1]
-    share(setting, table, run, first, challenger)
+    share(config, table, run, first, challenger)
     total = 0.0
     for k in range(base, end):
         a = table.arm[k]
@@ -220,8 +180,8 @@ def allocate(setting: Setting, table: Table, run: Run, memory: Memory) -> None:
         if lag < least:
             least = lag
             wanted = a
-    if not keeps(setting, run, memory, wanted):
+    if not is_allowed(config, run, scratch, wanted):
         # A whole pull leaves who is behind whom as it was.
         for k in range(base, end):
             run.w[table.arm[k]] = 0.0
-        run.w[fill(setting, run, memory)] = 1.0
+        run.w[fallback_arm(config, run, scratch)] = 1.0
