@@ -11,21 +11,20 @@ import numpy.typing as npt
 from simplexplore import defaults
 from simplexplore.errors import SettingError
 from simplexplore.problem.checks import whole_number
+from simplexplore.problem.measured import check_measurements
+from simplexplore.problem.messages import count, unknown
 from simplexplore.problem.problem import Problem
-from simplexplore.problem.spelling import count
 from simplexplore.problem.stop_when import StopWhen
-from simplexplore.tabular import Row, Tabular
 
-from .engines import engine_of
+from .confidence import Edge, anytime_confidence, edges_at
+from .engine import Engine, streams
 from .measured_status import MeasuredStatus, measured_status
-from .moment import moment_of
 from .plan import prepare
-from .seeding import streams
 
 Array = npt.NDArray[np.float64]
 
 
-class Explorer(Tabular):
+class Explorer:
     """Exploration of a problem, one reward at a time.
 
     Parameters
@@ -89,7 +88,7 @@ class Explorer(Tabular):
             tracking=tracking,
         )
         self.problem = problem = plan.problem
-        self._engine = engine_of(plan)
+        self._engine = Engine(plan)
         self._arm: int | None = self._engine.begin(streams(int(seed), range(1))[0])
         self._number = {arm: a for a, arm in enumerate(problem.arms)}
 
@@ -130,34 +129,19 @@ class Explorer(Tabular):
         try:
             number = self._number[arm]
         except (KeyError, TypeError):
-            raise SettingError(
-                f"there is no arm {arm!r}; arms: {', '.join(self.problem.arms)}."
-            ) from None
+            raise SettingError(unknown("arm", str(arm), self.problem.arms)) from None
         if not self._engine.may_play(number):
             raise SettingError(
-                f"no feasible policy uses arm {arm!r}, so its rewards tell nothing; drop them."
+                f"{self._engine.plan.why_unused(arm)}, so its rewards tell nothing; drop them."
             )
         self.problem.rewards.check_reward(reward)
-        values = self.problem.check_measurements(measured)
+        values = check_measurements(self.problem.measured, measured)
         self._engine.observe(number, float(reward), values)
         self._arm = self._engine.advance()
 
     def __repr__(self) -> str:
         state = "stopped" if self.stopped else f"next: {self.ask()}"
         return f"<Explorer: {count(self.pulls, 'reward')}, {state}>"
-
-    def rows(self) -> list[Row]:
-        """One row per arm: rewards told, their mean, the arm's share of the policy."""
-        policy, means = self.policy, self.means
-        return [
-            {
-                "arm": arm,
-                "rewards": int(self.counts[a]),
-                "mean": None if math.isnan(means[a]) else float(means[a]),
-                "policy": None if policy is None else float(policy[a]),
-            }
-            for a, arm in enumerate(self.problem.arms)
-        ]
 
     @property
     def stopped(self) -> bool:
@@ -173,7 +157,7 @@ class Explorer(Tabular):
     def means(self) -> Array:
         """Empirical means; NaN for arms without rewards."""
         run = self._engine.run
-        known = self.problem.rewards.from_unit(run.mean)
+        known = self.problem.rewards.from_unit(run.mean[0])
         return np.where(run.n > 0, known, math.nan)
 
     @property
@@ -194,7 +178,7 @@ class Explorer(Tabular):
         is at most alpha. None until every arm has a reward, and with thresholds other than
         ``"tilt"``.
         """
-        moment = moment_of(self._engine)
+        moment = anytime_confidence(self._engine)
         return None if moment is None else moment.confidence
 
     @property
@@ -204,19 +188,16 @@ class Explorer(Tabular):
         Valid at every moment at once. None if there is no `confidence`, and with measured limits,
         where epsilon says how much may be lost.
         """
-        moment = moment_of(self._engine)
+        moment = anytime_confidence(self._engine)
         return None if moment is None or self.problem.measured else moment.regret_bound
 
-    @property
-    def p_values(self) -> Array | None:
-        """For each edge of `policy`, the p-value of the claim that moving along it pays.
+    def edges(self) -> list[Edge]:
+        """Edges from `policy` to its neighbours, with the evidence against each; see `Edge`.
 
-        Valid however often one looks. None if there is no `confidence`, and with measured limits.
+        Valid however often one looks. Empty while there is no policy.
         """
         engine = self._engine
-        if self.problem.measured or not (engine.has_moments and engine.is_warm):
-            return None
-        return np.asarray(np.exp(-engine.evidence()[0]))
+        return edges_at(engine, anytime_confidence(engine)) if engine.has_answer else []
 
     @property
     def policy(self) -> Array | None:
@@ -226,6 +207,11 @@ class Explorer(Tabular):
         also None while no policy seems to keep them.
         """
         return self._engine.policy.copy() if self._engine.has_answer else None
+
+    @property
+    def answer(self) -> str | None:
+        """The answer at the empirical means to a question besides the best mix, in its words."""
+        return self._engine.answer
 
     @property
     def infeasible(self) -> bool:

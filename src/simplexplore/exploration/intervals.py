@@ -10,18 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from simplexplore.kernels.exponential import PRIOR_SAMPLES, regret_of_mixture
-from simplexplore.kernels.student_mixture import ROWS, N, mixture_of, put_arm
 from simplexplore.kernels.student_statistic import floor_of_variance
 from simplexplore.kernels.tilt import MIXTURE_PAYS, TILTS_PAY
-from simplexplore.problem.families import Bernoulli, Gaussian
-from simplexplore.problem.family import Family
-from simplexplore.problem.problem import Problem
+from simplexplore.kernels.unknown_variance import PLACES, mixture_of, put_arm
+from simplexplore.problem.families import Bernoulli, Family, Gaussian
 
-from .engines import ExplorationEngine
-from .tilts import make_tilts
+from .arrays import make_tilts
+from .engine import Engine
 
 Array = npt.NDArray[np.float64]
-Evidence = Callable[[Array], Array]
+Inside = npt.NDArray[np.bool_]
 
 # By how much of itself an interval may be too long, unless one asks for less.
 CLOSE = 1e-9
@@ -34,11 +32,11 @@ _ROUNDING = 2.0**-50
 
 
 def mean_intervals(
-    problem: Problem,
+    rewards: Family,
     counts: Array,
     means: Array,
     delta: float,
-    bets: Array | None = None,
+    log_wealth: Array | None = None,
     squares: Array | None = None,
     close: float = CLOSE,
 ) -> tuple[Array, Array]:
@@ -46,64 +44,68 @@ def mean_intervals(
 
     With probability at least 1 - delta every arm's mean lies in its interval at every moment:
     for each arm the e-value at its true mean, tilts in both directions and a conjugate mixture,
-    stays below K / delta (docs/theory/stopping.md). `bets` are the sums that `tilt` keeps of
+    stays below K / delta (docs/theory/stopping.md). `log_wealth` are the sums that `tilt` keeps of
     bounded rewards; without them only the means count. `squares` are sums of squared deviations
     from the means, where sigma is unknown. `close` is by how much of itself an interval may be
     too long.
     """
+    size, level = len(counts), math.log(len(counts)) - math.log(delta)
     if squares is not None:
-        return _learned_intervals(counts, means, squares, math.log(problem.size) - math.log(delta))
-    rewards = problem.rewards
+        return _learned_intervals(counts, means, squares, level)
     seen = counts > 0
     n = np.where(seen, counts, 1.0)
     unit = np.where(seen, rewards.to_unit(means), 0.5)
-    level = math.log(problem.size) - math.log(delta)
-    low, high = rewards.unit_domain() or tuple(rewards.to_unit(rewards.range_of_means()))
-    sigma = rewards.sigmas(problem.size)
-    conjugate = _conjugate(rewards, n, unit, sigma)
-    tilts = _tilts(rewards, n, unit, sigma, bets)
+    evidence = _evidence(rewards, n, unit, rewards.sigmas(size), log_wealth)
 
-    def is_inside(lam: Array) -> npt.NDArray[np.bool_]:
+    def is_inside(lam: Array) -> Inside:
         with np.errstate(divide="ignore", invalid="ignore"):
-            evidence = np.logaddexp(tilts(lam) - TILTS_PAY, conjugate(lam) - MIXTURE_PAYS)
-        return np.asarray(evidence <= level)
+            return np.asarray(evidence(lam) <= level)
 
-    def end(limit: float) -> Array:
-        """Bisection between the mean and the end of the range, or far enough out.
-
-        It ends close by, on the outer side: an interval is never too short.
-        """
-        inside, outside = unit.copy(), np.full(problem.size, limit)
-        if math.isinf(limit):
-            step = np.ones(problem.size)
-            outside = unit + math.copysign(1.0, limit) * step
-            while is_inside(outside).any():
-                step *= 2
-                outside = unit + math.copysign(1.0, limit) * step
-        at_end = is_inside(outside)  # of the range
-        while True:
-            middle = (inside + outside) / 2
-            apart = np.abs(outside - inside) > close * np.abs(outside - unit)
-            between = apart & (middle != inside) & (middle != outside) & ~at_end
-            if not between.any():
-                return outside
-            good = is_inside(middle)
-            inside = np.where(between & good, middle, inside)
-            outside = np.where(between & ~good, middle, outside)
-
-    lower, upper = rewards.from_unit(end(float(low))), rewards.from_unit(end(float(high)))
-    range_low, range_high = problem.rewards.domain or rewards.range_of_means()
+    ends = rewards.unit_domain() or tuple(rewards.to_unit(rewards.range_of_means()))
+    lower, upper = (rewards.from_unit(_end(is_inside, unit, float(x), close)) for x in ends)
+    range_low, range_high = rewards.domain or rewards.range_of_means()
     return (
         np.asarray(np.where(seen, np.clip(lower, range_low, range_high), range_low)),
         np.asarray(np.where(seen, np.clip(upper, range_low, range_high), range_high)),
     )
 
 
-def known_means(engine: ExplorationEngine, close: float = CLOSE) -> tuple[Array, Array, Array]:
+def _end(
+    is_inside: Callable[[Array], Inside],
+    centre: Array,
+    limit: float,
+    close: float,
+    farthest: float = math.inf,
+) -> Array:
+    """Where intervals about a centre end, by bisection up to a limit, which may be infinite.
+
+    It ends close by, on the outer side: an interval is never too short. Ends that are
+    farther than `farthest` are not looked for.
+    """
+    inside, outside = centre, np.full(len(centre), limit)
+    if math.isinf(limit):
+        step = math.copysign(1.0, limit)
+        while is_inside(outside := centre + step).any() and abs(step) < farthest:
+            step *= 2
+    at_end = is_inside(outside)
+    while True:
+        middle = (inside + outside) / 2
+        apart = np.abs(outside - inside) > close * np.abs(outside - centre)
+        between = apart & (middle != inside) & (middle != outside) & ~at_end
+        if not between.any():
+            return np.where(at_end, limit, outside)
+        good = is_inside(middle)
+        inside = np.where(between & good, middle, inside)
+        outside = np.where(between & ~good, middle, outside)
+
+
+def known_means(engine: Engine, close: float = CLOSE) -> tuple[Array, Array, Array]:
     """Lower ends, empirical means and upper ends (K,) of a run at this moment."""
-    problem, run, delta = engine.plan.problem, engine.run, engine.plan.delta
-    means = problem.rewards.from_unit(run.mean)
-    low, high = mean_intervals(problem, run.n, means, delta, engine.bets, engine.squares, close)
+    rewards, run, delta = engine.plan.problem.rewards, engine.run, engine.plan.delta
+    means = rewards.from_unit(run.mean[0])
+    log_wealth = run.log_wealth if engine.workspace.config.tracks_wealth else None
+    squares = None if rewards.knows_sigma else run.squares[0, :-1]
+    low, high = mean_intervals(rewards, run.n, means, delta, log_wealth, squares, close)
     return low, means, high
 
 
@@ -126,64 +128,52 @@ def _student_reach(n: float, level: float) -> float:
     """
     if n < 2:
         return math.inf
-    needed = level + math.log(2.0)
-    work = np.zeros((ROWS, 1))
-    work[N] = n
-    put_arm(work, 0)
+    arm = np.zeros(PLACES)
+    put_arm(arm, n, False)
 
-    def is_inside(y: float) -> bool:
-        return mixture_of(work, 0, y)[0] <= needed
+    def is_inside(y: Array) -> Inside:
+        return np.array([mixture_of(arm, float(y[0]))[0] <= level + math.log(2.0)])
 
-    inside, outside = 0.0, 1.0
-    while is_inside(outside):
-        inside, outside = outside, 2.0 * outside
-        if outside > _FARTHEST:
-            return math.inf
-    while outside - inside > _STUDENT_CLOSE * outside:
-        middle = (inside + outside) / 2
-        if is_inside(middle):
-            inside = middle
-        else:
-            outside = middle
-    return outside
+    return float(_end(is_inside, np.zeros(1), math.inf, _STUDENT_CLOSE, _FARTHEST)[0])
 
 
-def _conjugate(rewards: Family, n: Array, unit: Array, sigma: Array) -> Evidence:
-    """Log of the conjugate mixture of each arm, as a function of its mean."""
+def _evidence(
+    rewards: Family, n: Array, unit: Array, sigma: Array, log_wealth: Array | None
+) -> Callable[[Array], Array]:
+    """Log of each arm's e-value, as a function of its mean: of two mixtures.
+
+    One is conjugate, the other of the arm's tilts in both directions.
+    """
     pairs = zip(n, unit, strict=True)
     price = np.array([regret_of_mixture(rewards.code, *pair) for pair in pairs])
     weight = n * n / (n + PRIOR_SAMPLES) if isinstance(rewards, Gaussian) else n
-    return lambda lam: weight * rewards.divergence(unit, lam, sigma) - price
-
-
-def _tilts(rewards: Family, n: Array, unit: Array, sigma: Array, bets: Array | None) -> Evidence:
-    """Log of the mixture of each arm's tilts in both directions, as a function of its mean."""
     tilts = make_tilts(rewards)
     count = len(tilts.strength)
     prior = np.zeros(count)
     for j, scale in enumerate(tilts.scale):
         for step, share in zip(tilts.step[0], tilts.share[0], strict=True):
             prior[j + step if step >= 0 else -1] += scale * share
-    n, unit = n[:, None], unit[:, None]
     used = np.tile(prior > 0, 2)
     strength = np.concatenate([-tilts.strength, tilts.strength])[used]
     slope = tilts.slope.ravel()[used]
     log_prior = np.log(np.tile(prior / 2, 2)[used])
 
     def evidence(lam: Array) -> Array:
-        lam = lam[:, None]
+        conjugate = weight * rewards.divergence(unit, lam, sigma) - price
+        samples, mean, other = n[:, None], unit[:, None], lam[:, None]
         if isinstance(rewards, Gaussian):
             scaled = strength / sigma[:, None]
-            exponent = n * (scaled * (unit - lam) - 0.5 * strength * strength)
+            exponent = samples * (scaled * (mean - other) - 0.5 * strength * strength)
         elif isinstance(rewards, Bernoulli):
-            data = n * strength * unit if bets is None else bets[:, used]
-            exponent = data - n * np.log1p(slope * lam)
+            data = samples * strength * mean if log_wealth is None else log_wealth[:, used]
+            exponent = data - samples * np.log1p(slope * other)
         else:
-            exponent = n * (strength * unit - slope * lam)
+            exponent = samples * (strength * mean - slope * other)
         # What rounding could add to the terms that matter.
-        size = n * np.abs(strength / sigma[:, None]) * (np.abs(unit) + np.abs(lam))
+        size = samples * np.abs(strength / sigma[:, None]) * (np.abs(mean) + np.abs(other))
         matters = exponent > exponent.max(axis=1, keepdims=True) - 60
         doubt = _ROUNDING * np.where(matters, size, 0.0).max(axis=1)
-        return np.asarray(np.logaddexp.reduce(log_prior + exponent, axis=1) - doubt)
+        tilted = np.logaddexp.reduce(log_prior + exponent, axis=1) - doubt
+        return np.asarray(np.logaddexp(tilted - TILTS_PAY, conjugate - MIXTURE_PAYS))
 
     return evidence

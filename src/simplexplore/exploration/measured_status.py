@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from simplexplore.problem.problem import Problem
-
-from .engines import ExplorationEngine
+from .engine import Engine
 from .intervals import mean_intervals
-from .measured_engine import MeasuredEngine
+from .measured_evidence import MeasuredEvidence
 
 Array = npt.NDArray[np.float64]
 
@@ -57,29 +55,26 @@ class MeasuredStatus:
     worst: float | None
 
 
-def measured_status(engine: ExplorationEngine) -> tuple[MeasuredStatus, ...]:
+def measured_status(engine: Engine) -> tuple[MeasuredStatus, ...]:
     """What is known of each measured limit."""
-    if not isinstance(engine, MeasuredEngine):
+    if not isinstance(engine.evidence, MeasuredEvidence):
         return ()
     problem, run = engine.plan.problem, engine.run
     policy = engine.policy if engine.has_answer else None
-    evidence = engine.evidence()[0] if engine.has_answer else None
+    evidence = engine.evidence.values()[0] if engine.has_answer else None
     found = []
     for i, row in enumerate(problem.measured):
-        means = row.signed(run.measured[i])
-        outcomes = Problem(problem.arms, rewards=row.noise)
+        means = row.signed(run.mean[1 + i])
         share = engine.plan.delta / len(problem.measured)
         squares = None if row.noise.knows_sigma else run.squares[1 + i, :-1]
         low, high = np.clip(
-            mean_intervals(outcomes, run.n, means, share, squares=squares), *row.range_of_means
+            mean_intervals(row.noise, run.n, means, share, squares=squares), *row.range_of_means
         )
 
-        def over_mix(numbers: Array, policy: Array | None = policy) -> float | None:
-            if policy is None:
-                return None
-            return float(numbers[policy > 0] @ policy[policy > 0])
-
-        p = None if evidence is None else math.exp(-evidence[i])
+        mix: list[float | None] = [None] * 3
+        if policy is not None:
+            used = policy > 0
+            mix = [float(numbers[used] @ policy[used]) for numbers in (means, low, high)]
         found.append(
             MeasuredStatus(
                 name=row.name,
@@ -88,11 +83,11 @@ def measured_status(engine: ExplorationEngine) -> tuple[MeasuredStatus, ...]:
                 means=np.where(run.n > 0, means, math.nan),
                 low=low,
                 high=high,
-                value=over_mix(means),
-                value_low=over_mix(low),
-                value_high=over_mix(high),
-                p_value=p,
-                worst=engine.worst_use(i),
+                value=mix[0],
+                value_low=mix[1],
+                value_high=mix[2],
+                p_value=None if evidence is None else math.exp(-evidence[i]),
+                worst=engine.evidence.worst_use(i),
             )
         )
     return tuple(found)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,9 @@ from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import InfeasibleError, SettingError
 from simplexplore.problem.problem import EXPLORATION, Problem, check_problem
-from simplexplore.problem.spelling import listed
-from simplexplore.problem.stop_when import StopWhen
 from simplexplore.samplers import TRACKINGS, Sampler, find_sampler
 
-from .measured_safety import safety
+from .limits import safety
 from .stopping import Threshold, find_threshold
 
 
@@ -30,29 +29,28 @@ class Plan:
     sampler: Sampler
     threshold: Threshold
     delta: float
-    scenario: str
     tracking: str | None = None
     allocation: tuple[float, ...] | None = None  # for samplers that must be given one
     bound: Bound | None = field(default=None, compare=False, repr=False)  # where means are known
-    means: tuple[float, ...] | None = None  # true ones, of simulations with measured limits
+    means: tuple[float, ...] | None = None  # true ones, of simulations
 
     def __post_init__(self) -> None:
         _check_supported(self.problem, self.sampler, self.threshold)
-        if self.tracking is not None and self.tracking not in TRACKINGS:
+        if self.tracking is not None and self.tracking not in [*TRACKINGS]:
             raise SettingError(
                 f"there is no tracking {self.tracking!r}. Known: {', '.join(TRACKINGS)}."
             )
         if self.problem.measured and self.tracking is not None:
             raise SettingError("tracking cannot be chosen where limits are measured; leave it out.")
+        if self.problem.question and (self.sampler.pairs or self.sampler.policies):
+            raise SettingError(
+                f"the {self.sampler.name} sampler is for the best mix; choose another one for a "
+                "question besides."
+            )
         if self.sampler.needs_truth and self.allocation is None:
             raise SettingError(
                 f"the {self.sampler.name} sampler must be given the optimal allocation: it "
                 "exists in simulations only, where the means are known."
-            )
-        if self.sampler.needs_budget and self.problem.budget is None:
-            raise SettingError(
-                f"the {self.sampler.name} sampler needs to know how many samples there are: give a "
-                "budget (--budget, or stop_when = {budget = N})."
             )
         if self.problem.regret_goal and self.threshold.name != "tilt":
             raise SettingError(
@@ -60,10 +58,27 @@ class Plan:
                 f"{self.threshold.name!r} does not."
             )
 
+    def why_unused(self, arm: str) -> str:
+        """Why no sample of an arm is of use, where none is."""
+        question = self.problem.question
+        if question is not None and arm == question.arm:
+            return f"the mean of arm {arm!r} is known"
+        return f"no feasible policy uses arm {arm!r}"
+
+    @property
+    def scenario(self) -> str:
+        """Which limits samples keep."""
+        return self.problem.scenario
+
     @property
     def delta_of_rule(self) -> float:
         """Delta for each rule that may end it: that the policy is the best, or good enough."""
         return self.delta / 2 if self.problem.regret_goal else self.delta
+
+    @property
+    def has_e_values(self) -> bool:
+        """Whether confidence and regret can be told at every moment."""
+        return self.threshold.function == "tilt"
 
     @property
     def is_proven(self) -> bool:
@@ -79,25 +94,19 @@ def prepare(
     sampler: str,
     threshold: str,
     *,
-    delta: float | None = None,
-    epsilon: float | None = None,
-    stop_when: StopWhen | Mapping[str, float] | None = None,
-    scenario: str | None = None,
     tracking: str | None = None,
+    **changes: object,
 ) -> Plan:
     """A plan to explore a problem whose means are unknown.
 
-    `delta`, `epsilon`, `stop_when` and `scenario` are the problem's own where they are not given.
+    `changes` are fields of the problem (delta, epsilon, stop_when, scenario), its own where None.
     """
-    problem = _changed(
-        problem, delta=delta, epsilon=epsilon, stop_when=stop_when, scenario=scenario
-    )
+    problem = _changed(problem, changes)
     return Plan(
         problem=problem,
         sampler=find_sampler(sampler),
         threshold=find_threshold(threshold),
         delta=problem.delta,
-        scenario=problem.scenario,
         tracking=tracking,
     )
 
@@ -108,40 +117,22 @@ def prepare_simulation(
     sampler: str,
     threshold: str,
     *,
-    delta: float | None = None,
-    epsilon: float | None = None,
-    stop_when: StopWhen | Mapping[str, float] | None = None,
-    scenario: str | None = None,
     tracking: str | None = None,
     is_capped: bool = False,
-    known: Bound | None = None,
+    **changes: object,
 ) -> Plan:
     """A plan for an instance whose means are known, with its bound.
 
     A tied optimum, or one that takes longer than runs may, is refused unless `is_capped`: the
-    user has said when to end. `known` is the bound of the same problem and
-    means in another scenario, where there is one: it holds for both.
+    user has said when to end.
     """
     chosen, rule = find_sampler(sampler), find_threshold(threshold)
-    problem = _changed(problem, epsilon=epsilon, stop_when=stop_when, scenario=scenario)
+    problem = _changed(problem, changes)
     _check_supported(problem, chosen, rule)  # before the bound, which takes longer
-    if problem.measured:
-        problem = problem if delta is None else problem.replace(delta=delta)
-        least = known or bound_if_feasible(problem, means, problem.delta)
-        given = problem.means if means is None else problem.check_means(means)
-        assert given is not None  # or there was no bound
-        return Plan(
-            problem=problem,
-            sampler=chosen,
-            threshold=rule,
-            delta=problem.delta,
-            scenario=problem.scenario,
-            tracking=tracking,
-            bound=least,
-            means=tuple(given.tolist()),
-        )
-    bound = replace(known, problem=problem) if known else lower_bound(problem, means, delta)
-    if not (problem.stop_when or is_capped):
+    given = problem.means if means is None else problem.check_means(means)
+    true = None if given is None else tuple(given.tolist())
+    bound = bound_if_feasible(problem, true)
+    if bound and not (problem.measured or problem.stop_when or is_capped):
         if bound.ties and not problem.epsilon:
             raise SettingError(_tied(bound))
         if defaults.MAX_STEPS < bound.samples < math.inf and rule.file is None:
@@ -150,15 +141,18 @@ def prepare_simulation(
         problem=problem,
         sampler=chosen,
         threshold=rule,
-        delta=bound.delta,
-        scenario=problem.scenario,
+        delta=bound.delta if bound else problem.delta,
         tracking=tracking,
-        allocation=tuple(bound.allocation.tolist()) if chosen.needs_truth else None,
+        allocation=tuple(bound.allocation.tolist()) if bound and chosen.needs_truth else None,
         bound=bound,
+        means=true,
     )
 
 
-def bound_if_feasible(problem: Problem, means: npt.ArrayLike | None, delta: float) -> Bound | None:
+@lru_cache(maxsize=2)  # samplers that are compared share their instance
+def bound_if_feasible(
+    problem: Problem, means: tuple[float, ...] | None, delta: float | None = None
+) -> Bound | None:
     """The bound of an instance; None if no policy keeps its measured limits."""
     try:
         return lower_bound(problem, means, delta)
@@ -168,10 +162,9 @@ def bound_if_feasible(problem: Problem, means: npt.ArrayLike | None, delta: floa
         return None
 
 
-def _changed(problem: Problem, **changes: object) -> Problem:
-    return check_problem(problem).replace(
-        **{key: value for key, value in changes.items() if value is not None}
-    )
+def _changed(problem: Problem, changes: Mapping[str, object]) -> Problem:
+    given = {name: value for name, value in changes.items() if value is not None}
+    return check_problem(problem).replace(**given)
 
 
 def _check_supported(problem: Problem, sampler: Sampler, threshold: Threshold) -> None:
@@ -179,25 +172,20 @@ def _check_supported(problem: Problem, sampler: Sampler, threshold: Threshold) -
     if problem.measured:
         _check_measured(problem, sampler, threshold)
         return
-    if problem.rewards.knows_sigma:
-        return
-    if threshold.name in ("kk21", "mixture") and threshold.file is None:
+    is_for_known = threshold.file is None and threshold.name in ("kk21", "mixture")
+    if is_for_known and not problem.rewards.knows_sigma:
         raise SettingError(
             f"the threshold {threshold.name!r} is for a known sigma; with an unknown one 'tilt' is "
             "proven."
         )
 
 
-# Those that have a form for measured limits.
-_MEASURING_SAMPLERS = ("top-two", "ctns", "uniform")
-
-
 def _check_measured(problem: Problem, sampler: Sampler, threshold: Threshold) -> None:
     """Refuse what cannot be explored where limits are measured."""
-    if not (sampler.is_ours and sampler.name in _MEASURING_SAMPLERS):
+    if sampler.allocate_measured is None:
         raise SettingError(
-            f"the {sampler.name} sampler does not support measured limits; choose one of "
-            f"{listed(_MEASURING_SAMPLERS)}."
+            f"the {sampler.name} sampler does not support measured limits; choose top-two, ctns or "
+            "uniform, or a file that defines 'allocate_measured'."
         )
     if threshold.name != "tilt" or threshold.file is not None:
         raise SettingError(
@@ -229,6 +217,12 @@ def _endless(bound: Bound) -> str:
 
 
 def _tied(bound: Bound) -> str:
+    if bound.answer:
+        return (
+            f"the means lie on the border between the answer {bound.answer!r} and another one, so "
+            "no number of samples finds it. Give max_steps (--max-steps) to simulate all the same."
+        )
+
     def written(policy: npt.NDArray[np.float64]) -> str:
         arms = bound.problem.arms
         return " + ".join(f"{x:.4g} {arms[a]}" for a, x in enumerate(policy) if x > 0)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from simplexplore.errors import SettingError
 from simplexplore.files import is_file
 from simplexplore.problem.families import FAMILIES
-from simplexplore.problem.spelling import unknown
-from simplexplore.samplers.declarations import defined, definitions
+from simplexplore.problem.messages import unknown
+from simplexplore.samplers.own_file import module_of
 
 Array = npt.NDArray[np.float64]
 
@@ -60,7 +60,7 @@ THRESHOLDS = {
 def find_threshold(name: str) -> Threshold:
     """A threshold by name, or from a file of your own: ``path/to/file.py``.
 
-    A file defines ``reached(setting, table, run, edge, statistic)``, compiled like ours.
+    A file defines ``reached(config, table, run, edge, statistic)``, compiled like ours.
     """
     if name in THRESHOLDS:
         return THRESHOLDS[name]
@@ -68,14 +68,14 @@ def find_threshold(name: str) -> Threshold:
         path = Path(name)
         if not is_file(path):
             raise SettingError(f"there is no threshold file {name!r}.")
-        functions = {name for node in definitions(path) for name in defined(node)}
-        if "reached" not in functions:
+        path = path.resolve()
+        if not callable(getattr(module_of(path), "reached", None)):
             raise SettingError(
-                f"{path.name} defines no function 'reached(setting, table, run, edge, statistic)'."
+                f"{path.name} defines no function 'reached(config, table, run, edge, statistic)'."
             )
         summary = f"from {path.name}; nothing is proven"
         shown = path.name if path.stem in THRESHOLDS else path.stem
-        return Threshold(shown, summary, "reached", path.resolve())
+        return Threshold(shown, summary, "reached", path)
     raise SettingError(unknown("threshold", name, list(THRESHOLDS), ", or a file of yours"))
 
 

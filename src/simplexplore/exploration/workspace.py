@@ -1,17 +1,16 @@
-"""The records that kernels work on, for one problem, and how kernels are called.
+"""The records that kernels work on, for one problem: how they are made, grow, are kept and given.
 
 The table of vertices grows as a run meets them, and what is known of their edges grows with it.
-Single steps and events run uncompiled until that takes long (compile.py); simulated runs are
-compiled.
+program.py says what runs as Python and what as machine code.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from itertools import zip_longest
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -19,369 +18,273 @@ import numpy.typing as npt
 
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.errors import ProblemError, SettingError, SimplexploreError, TooLargeError
-from simplexplore.geometry.answers import Answers
-from simplexplore.geometry.edges import Edges
-from simplexplore.geometry.polytope import Polytope
-from simplexplore.geometry.vertex import Vertex
-from simplexplore.kernels.blocks import Block
-from simplexplore.kernels.lists import MANY, Lists
-from simplexplore.kernels.records import PULLS, VERTEX, WARM, Events, Memory, Run, Setting, Table
-from simplexplore.problem.spelling import listed
-from simplexplore.samplers.declarations import is_ours
+from simplexplore.geometry.epsilon_answers import Answers
+from simplexplore.geometry.faces import simplices
+from simplexplore.geometry.question_polytope import polytope_of
+from simplexplore.kernels.packed_record import PackedRecord
+from simplexplore.kernels.records import NEXT_CHECK, EdgeTable, RunConfig, RunState, Scratch
+from simplexplore.problem.messages import listed
 
-from .arrays import COUNTING, first_pulls, fitted, make_setting, make_state, scenario_of_rule
-from .compile import Program, is_switched_off, kind_of
+from .arrays import (
+    COUNTING,
+    State,
+    Tables,
+    first_pulls,
+    fitted,
+    make_config,
+    make_scratch,
+    make_state,
+    scenario_of_rule,
+)
+from .limits import excess_bound
 from .plan import Plan
-from .vertex_table import LARGE, AnswerTable, VertexTable
+from .program import ENTRIES, program_of, reward_kind, run_functions
+from .vertex_table import AnswerTable, TargetTable, VertexTable
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Arrays = dict[str, npt.NDArray[np.generic]]
 
-# Arrays with a number for each edge, or entry of one.
-_BY_EDGE = {f"run.{name}" for name in ("gap", "spread", "value", "time", "gradient", "root")} | {
-    "memory.edges",
-    "memory.looks",
-}
+# Fields of Run that are scratch: those who look at the evidence write there, too.
+SCRATCH = {"time", "gradient", "reported", "duals"}
 
 
 class Workspace:
     """What an engine works on.
 
+    Parameters
+    ----------
+    plan : Plan
+    table : VertexTable, optional
+        Of another one whose problem has the same constraints: what it knows is known here.
+
     Attributes
     ----------
-    table : VertexTable or AnswerTable
+    plan : Plan
+    sampler : Sampler
+        With the file that limits on samples need.
+    polytope : Polytope
+        Of the known constraints.
+    allowed : AllocationSet
+        Allocations that samples may have.
+    table : VertexTable, AnswerTable or TargetTable
         Policies met so far, or all answers within epsilon; number 0 is where a run starts.
+    config : RunConfig
+    arrays : (EdgeTable, RunState, Scratch)
+        For the vertices known now.
     pending : (K,) array
         Pulls in flight by arm (live studies).
-    is_enough : bool
-        Whether the evidence was enough after the last event folded.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    arrays: State
+
+    def __init__(self, plan: Plan, table: VertexTable | None = None) -> None:
         self.plan = plan
         problem = plan.problem
+        self.polytope = polytope_of(problem)
+        self.table: Tables
         if problem.measured:
-            raise SettingError("measured limits are explored by an engine of their own.")
-        self.polytope = Polytope(problem.replace(scenario=plan.scenario))
+            self.table = TargetTable(problem.size, simplices(self.polytope, len(problem.measured)))
+            # Samples that keep limits as far as these are known do so one by one.
+            self.allowed = AllocationSet.of(self.polytope, "end-of-time")
+        else:
+            self.table = table or self._policies()
+            self.allowed = AllocationSet.of(self.polytope, plan.scenario)
+        self._check_samples()
+        self.sampler = plan.sampler.in_scenario(scenario_of_rule(self.allowed))
+        self._functions = run_functions(self.sampler, plan.threshold, problem)
+        self.program = program_of(self._functions, reward_kind(problem))
+        self._set_plan(plan)
+        self._make_records()
+
+    def _policies(self) -> VertexTable | AnswerTable:
+        problem = self.plan.problem
         if self.polytope.dimension == 0:
             raise ProblemError(
                 "only one policy satisfies the constraints, so there is nothing to explore; "
                 "'simplexplore bound' shows it."
             )
-        self.table: VertexTable | AnswerTable
         if problem.epsilon:
-            self.table = AnswerTable(Answers(self.polytope, problem.epsilon))
-        else:
-            # The start must not depend on any means: maximise nothing.
-            start = self.polytope.optimal_vertex(np.zeros(problem.size))
-            self.table = self._explored(VertexTable(self.polytope, start))
-        self._allowed = AllocationSet.of(self.polytope, plan.scenario)
-        self._check_samples()
-        self._sampler = plan.sampler.in_scenario(scenario_of_rule(self._allowed))
-        self._program = Program(
-            self._sampler.file,
-            plan.threshold.file,
-            plan.threshold.function,
-            kind_of(problem.rewards),
-            bool(problem.epsilon),
-            bool(problem.regret_goal),
-            bool(problem.budget),
-        )
-        self._make_setting()
-        self._forget_growth()
+            return AnswerTable(Answers(self.polytope, problem.epsilon))
+        # The start must not depend on any means: maximise nothing.
+        start = self.polytope.optimal_vertex(np.zeros(problem.size))
+        return self._explored(VertexTable(self.polytope, start))
 
     def _check_samples(self) -> None:
         """Refuse limits that leave no samples to an arm that some policy uses."""
-        starved = np.flatnonzero(self._allowed.in_play & ~(self._allowed.inside > 0))
+        starved = np.flatnonzero(self.allowed.useful_arms & ~(self.allowed.inside > 0))
         if len(starved):
             arms = listed(self.plan.problem.arms[a] for a in starved)
             raise ProblemError(
                 f"the limits on exploration leave no samples to {arms}; samplers need some of "
                 "every arm that a policy may use. 'simplexplore bound' says which limits they are."
             )
-        count, budget = np.count_nonzero(self._allowed.in_play), self.plan.problem.budget
-        each = first_pulls(self.plan.problem.rewards)
+        count, budget = np.count_nonzero(self.allowed.useful_arms), self.plan.problem.budget
+        each = first_pulls(self.plan.problem)
         if budget is not None and budget < each * count:
             needed = "one" if each == 1 else f"{each:g}"
             raise ProblemError(
                 f"a budget of {budget} samples is too little: each of {count} arms needs {needed}."
             )
 
-    def twin(self) -> Self:
-        """Another engine for the same plan, for another thread: nothing that changes is shared."""
+    def clone(self) -> Self:
+        """Another one for the same plan, for another thread: nothing that changes is shared."""
         other = object.__new__(type(self))
-        other.plan, other.polytope = self.plan, self.polytope
-        other._allowed = self._allowed
-        other._sampler, other._program = self._sampler, self._program
-        other.table, other._setting = self._explored(self.table.fresh()), self._setting
-        other._forget_growth()
+        other.__dict__.update(self.__dict__)
+        if isinstance(self.table, VertexTable):
+            other.table = self._explored(self.table.fresh())
+        other._make_records()
         return other
 
-    def _explored(self, table: VertexTable | AnswerTable) -> VertexTable | AnswerTable:
+    def _explored(self, table: VertexTable) -> VertexTable:
         """The table with all vertices, where the sampler must know them."""
-        if self.plan.sampler.policies and not (isinstance(table, VertexTable) and table.explore()):
+        if self.plan.sampler.policies and not table.explore():
             raise TooLargeError(
                 f"there are too many policies for {self.plan.sampler.name}, which compares them "
                 "all; choose another sampler."
             )
         return table
 
-    def _make_setting(self) -> None:
-        parts = self.polytope, self._allowed, self.table, self._program.slots
-        self._setting = make_setting(self.plan, *parts)
+    def _set_plan(self, plan: Plan) -> None:
+        self.plan = plan
+        parts = self.polytope, self.allowed, self.table, self._functions
+        self.config = make_config(plan, *parts)
 
-    def _forget_growth(self) -> None:
+    def set_delta(self, delta: float) -> None:
+        """Go on with another delta: thresholds change, evidence and allocation do not."""
+        self._set_plan(replace(self.plan, delta=delta))
+        table, run, scratch = self.arrays
+        look = max(0, int(run.integers[NEXT_CHECK]))
+        if self.config.measuring:
+            look = 0  # levels of answers have changed, and how far hulls reach
+            self.arrays = table, run, scratch._replace(measured=make_scratch(self.config.measured))
+        run.integers[NEXT_CHECK] = look
+
+    def _make_records(self) -> None:
         """Arrays for the vertices known now; what is added later is remembered in order."""
         self._followed: list[int] = []
-        self._emptied = -1  # pulls when that was last done to the table
-        self._former: list[Vertex] = []  # recommended by runs before that
-        self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
-        self._blocks: list[Block] = []
-        self._has_blocks = False  # of the records as they are now
-        self._room: Events | None = None  # for the events taken in last
-        self._room_block: Block | None = None
-        self._stopwatch = self._program.stopwatch()
-        self._lists = Lists()
-        self.pending: Array = np.zeros(self._setting.size)
-        self.is_enough = False
+        self.arrays = make_state(self.plan, self.sampler, self.config, self.table)
+        self._packed: dict[type[Any], PackedRecord] = {}
+        self.pending: Array = np.zeros(self.config.size)
 
     @property
-    def run(self) -> Run:
+    def run(self) -> RunState:
         """The run's arrays: read them, do not write."""
-        return self._arrays[1]
+        return self.arrays[1]
 
     @property
-    def pulls(self) -> int:
-        """Rewards taken in."""
-        return int(self.run.integers[PULLS])
-
-    @property
-    def policy(self) -> Array:
-        """The recommended policy."""
-        return self.table.policy(int(self.run.integers[VERTEX]))
-
-    @property
-    def records(self) -> tuple[Setting, Table, Run, Memory]:
+    def records(self) -> tuple[RunConfig, EdgeTable, RunState, Scratch]:
         """What kernels work on, for the vertices known now."""
-        return (self._setting, *self._arrays)
+        return (self.config, *self.arrays)
 
     @property
     def known_edges(self) -> int:
         """Edges of the vertices known now."""
-        return int(self._arrays[0].first_edge[-1])
+        return int(self.arrays[0].first_edge[-1])
 
-    @property
-    def known_vertices(self) -> int:
-        """Vertices known now; 0 where answers are good enough."""
-        return len(self.table.vertices) if isinstance(self.table, VertexTable) else 0
+    @cached_property
+    def excess_bound(self) -> float | None:
+        """Pulls by which limits on samples can be exceeded at most; None if there are none."""
+        if self.config.measuring:
+            return 0.0 if self.config.measured.enforces_limits else None
+        return excess_bound(self.allowed, self.config.allowed_excess)
 
     @property
     def is_ours(self) -> bool:
         """Whether sampler and threshold are the program's own."""
-        return self._sampler.is_ours and self.plan.threshold.file is None
-
-    @property
-    def own_files(self) -> list[Path]:
-        """Files of the user's: a sampler, a threshold."""
-        files = [self._sampler.file, self.plan.threshold.file]
-        return [file for file in files if file is not None and not is_ours(file)]
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the kernels do: a state is of use to the same code only."""
-        return self._program.code
-
-    def right_answers(self, means: Array) -> set[int]:
-        """Numbers of the vertices or answers met so far that are good enough."""
-        if isinstance(self.table, AnswerTable):
-            return self.table.right_answers(means)
-        goal = self.plan.problem.regret_goal
-        if goal:
-            return self.table.good_answers(means, goal, self._former)
-        return self.table.right_answers(means, self._former)
+        return self.sampler.is_ours and self.plan.threshold.file is None
 
     # ------------------------------------------------------------------ growth
 
-    def _meet(self, edge: int) -> None:
-        """Go on where an edge leads; from wide vertices straight to where the walk will end.
-
-        That is the best vertex at the means of now. A table without room is emptied first.
-        """
-        assert isinstance(self.table, VertexTable)
-        number = int(self.run.integers[VERTEX])
-        here = self.table.vertices[number]
-        if self.table.is_crowded and self._emptied != self.pulls:
-            self._emptied = self.pulls
-            self._empty(number)
-            return
-        if self.table.is_wide(number):
-            best = self.polytope.optimal_vertex(self.run.clipped, here)
-            if best.zero != here.zero:
-                self._enter(self.polytope.canonical(best))
-                return
-        self._follow(edge)
-
-    def _enter(self, vertex: Vertex, edges: Edges | None = None) -> None:
-        """Recommend a vertex, new or known; the next judgement looks at all of its edges."""
-        assert isinstance(self.table, VertexTable)
-        known = len(self.table.vertices)
-        number = self.table.add(vertex, edges)
-        if number == known:
-            self._grown([-1 - len(vertex.basis), *vertex.basis, len(vertex.capped), *vertex.capped])
-        self.run.integers[VERTEX] = number
-        self.run.integers[WARM] = 0
-
-    def _empty(self, here: int = -1) -> None:
-        """Forget all vertices but the first, and what is known of their edges.
-
-        A run that goes on stays where it is.
-        """
-        former, before = self.table, self._kept()
-        assert isinstance(former, VertexTable)
-        self.table = former.emptied()
-        self._followed, self._has_blocks = [], False
-        self._arrays = make_state(self.plan, self._sampler, self._setting, self.table)
-        if here >= 0:
-            for name, array in self._kept().items():
-                if name not in _BY_EDGE:
-                    array[...] = before[name]
-            self._enter(former.vertices[here], former.edges(here))
-
-    def _follow(self, edge: int) -> None:
-        self.table.follow(edge)
-        self._grown([edge])
-
     def follow(self, edges: Indices) -> None:
-        """Add the vertices that edges of the table lead to."""
+        """Add the vertices that edges of the table lead to, where they are not known."""
         for edge in edges.tolist():
-            if self._arrays[0].following[edge] < 0:
-                self._follow(edge)
+            if self.arrays[0].following[edge] < 0:
+                assert isinstance(self.table, VertexTable)  # others never grow
+                self.table.follow(edge)
+                self._followed.append(edge)
+                self._grow()
 
-    def _grown(self, how: list[int]) -> None:
-        """Make room for a vertex that was added, and remember how."""
-        _, run, memory = self._arrays
-        self._followed += how
-        self._arrays = fitted(self.table.arrays(), self._setting.pairs, run, memory)
-        self._has_blocks = False
+    def _grow(self) -> None:
+        """Make room for what was added to the table."""
+        _, run, scratch = self.arrays
+        self.arrays = fitted(self.table.arrays, self.config.pairs, run, scratch)
 
     # ------------------------------------------------------------------ state
 
-    def _kept(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Every array that the future depends on, by name; not copies.
+    def _kept(self) -> Arrays:
+        """Every array that the future depends on, by name; not copies."""
+        run = self.run._asdict()
+        kept = {f"run.{name}": array for name, array in run.items() if name not in SCRATCH}
+        return {**kept, "run.duals.x": self.run.duals.x, "pending": self.pending}
 
-        Arrays may have room for more edges than are known; nothing was written there.
-        """
-        table, run, memory = self._arrays
-        known, pairs = self.known_edges, len(self._setting.pairs.following)
-        return {
-            **{f"run.{name}": array for name, array in run._asdict().items()},
-            "run.root": run.root[: table.first_root + known],
-            "memory.arms": memory.arms,
-            "memory.edges": memory.edges[:, : max(known, pairs)],
-            "memory.rows": memory.rows,
-            "memory.looks": memory.looks[:, :known],
-            "pending": self.pending,
-        }
-
-    def state(self) -> dict[str, npt.NDArray[np.generic]]:
+    def state(self) -> Arrays:
         """All that `restore` needs to go on, bit for bit, in another engine of the same plan."""
         followed = np.array(self._followed, dtype=np.int64)
         return {name: array.copy() for name, array in self._kept().items()} | {"followed": followed}
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a `state`; a ValueError says that it is of another plan."""
-        if self._followed:
-            raise ValueError("only a fresh engine can be restored")
-        if self.plan.threshold.function in COUNTING and self.known_vertices == 1:
-            self.table.union_size()  # which explores the table; that of a twin was not yet
-            self._grown([])
-        steps = iter(state["followed"].tolist())
-        for edge in steps:
-            if edge >= 0:
-                self._follow(edge)
-            else:
-                basis = [next(steps) for _ in range(-1 - edge)]
-                capped = [next(steps) for _ in range(next(steps))]
-                self._enter(self.polytope.form.vertex(basis, capped))
-        kept = self._kept()
-        if {name: array.shape for name, array in kept.items()} != {
-            name: array.shape for name, array in state.items() if name != "followed"
-        }:
-            raise ValueError("the state does not fit this plan")
-        for name, array in kept.items():
-            array[...] = state[name]
+        """Go on from a `state`; a ValueError says that it is of another plan.
 
-    @contextmanager
-    def _untouched(self) -> Iterator[None]:
-        """Look at the evidence and leave no trace: the future must not depend on who looked."""
-        before = self.state()
-        try:
-            yield
-        finally:
-            for name, array in self._kept().items():
-                array[...] = before[name]
-
-    # ------------------------------------------------------------------ compiled or not
-
-    def _natively(self, entry: str, *arguments: Any) -> Any:
-        """Call the machine code of a loop."""
-        if not self._has_blocks:
-            records = (self._setting, *self._arrays)
-            pairs = zip_longest(records, self._blocks)
-            self._blocks = [self._program.block(record, former) for record, former in pairs]
-            self._has_blocks = True
-        given = [self._given(one) if isinstance(one, tuple) else one for one in arguments]
-        places = [one.address if isinstance(one, Block) else one for one in self._blocks + given]
-        return self._program.entry(entry).entry(*places)
-
-    def _given(self, record: Any) -> Block:
-        if record is not self._room:
-            return self._program.block(record)
-        if self._room_block is None:  # making one takes ten times as long as taking an event in
-            self._room_block = self._program.block(record)
-        return self._room_block
-
-    def _called(self, entry: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a kernel as it is, or its machine code once that pays."""
-        if self._is_heavy(entry, arguments):
-            self._program.compile(entry)
-            return self._natively(entry, *arguments)
-        if self._stopwatch.is_long:
-            if self._program.is_ready(entry):
-                return self._natively(entry, *arguments)
-            if self._stopwatch.is_up:
-                self._program.compile_behind(entry)
-        with self._stopwatch.running(), self._own_code(), np.errstate(all="ignore"):
-            many = entry == "fold" and self.is_ours and len(arguments[0].kinds) >= MANY
-            if many and self.known_edges <= LARGE:  # there is room for many more edges beyond that
-                with suppress(ArithmeticError):
-                    return self._in_lists(function, *arguments)
-            return function(self._setting, *self._arrays, *arguments)
-
-    def _in_lists(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        table, *written = self._arrays
-        with self._lists.of(*written, *arguments) as lists:
-            return function(self._lists.fixed(self._setting), self._lists.fixed(table), *lists)
-
-    def _is_heavy(self, entry: str, arguments: tuple[Any, ...]) -> bool:
-        """Whether a single call may take seconds uncompiled: programs without a closed form.
-
-        Choosing among answers within epsilon solves one for each, once every arm has a reward.
-        So may calls about all of very many edges.
+        Policies that were met since it was taken stay in the table, and change nothing.
         """
-        setting = self._setting
-        solving = setting.sticking and not setting.closed_form and entry != "level"
-        about_one = entry == "evidence" and arguments[0] == 1
-        large = self.known_edges > LARGE and not about_one
-        if not (solving or large) or is_switched_off():
-            return False
-        arriving = len(arguments[0].kinds) if entry == "fold" else 0
-        return self.pulls + arriving >= len(setting.first_arms)
+        if "followed" not in state:
+            raise ValueError("the state does not fit this plan")
+        followed = state["followed"].tolist()
+        common = min(len(followed), len(self._followed))
+        if self._followed[:common] != followed[:common]:
+            raise ValueError("an engine that has met other policies cannot be restored")
+        table = self.table
+        is_counted = self.plan.threshold.function in COUNTING
+        if is_counted and isinstance(table, VertexTable) and len(table.vertices) == 1:
+            table.log_union()  # which explores the table; that of a clone was not yet
+            self._grow()
+        self.follow(np.array(followed[len(self._followed) :], dtype=np.int64))
+        kept = self._kept()
+        if kept.keys() != state.keys() - {"followed"}:
+            raise ValueError("the state does not fit this plan")
+        has_more = len(self._followed) > len(followed)
+        for name, array in kept.items():
+            if array.shape != state[name].shape and not has_more:
+                raise ValueError("the state does not fit this plan")
+            array[...] = 0
+            array[tuple(map(slice, state[name].shape))] = state[name]
+
+    # ------------------------------------------------------------------ calls
+
+    def call(
+        self,
+        entry: str,
+        *arguments: Any,
+        count: int = 1,
+        edges: int = 0,
+        table: EdgeTable | None = None,
+    ) -> Any:
+        """Call a loop, as Python or as machine code (program.py).
+
+        It has so many events, which concern so many edges. With another table than the run's only
+        what asks for its edges one by one.
+        """
+        config, own, run, scratch = self.records
+        given = config, own if table is None else table, run, scratch, *arguments
+        with self._own_code():
+            if not self.program.is_native(entry, count, edges or self.known_edges):
+                with np.errstate(all="ignore"):
+                    return ENTRIES[entry](*given)
+            loop = self.program.entry(entry)
+            return loop(*(self._pointer(one) if isinstance(one, tuple) else one for one in given))
+
+    def _pointer(self, record: Any) -> Any:
+        """The words of a record, packed anew only if it has changed."""
+        packed = self._packed.get(type(record))
+        if packed is None or not packed.holds(record):
+            packed = self._packed[type(record)] = PackedRecord(record, self.program.address)
+        return packed.pointer
 
     @contextmanager
     def _own_code(self) -> Iterator[None]:
         """Say where a user's own function failed."""
-        files = {str(self._sampler.file), str(self.plan.threshold.file)}
+        files = {str(self.sampler.file), str(self.plan.threshold.file)}
         try:
             yield
         except SimplexploreError:
@@ -395,11 +298,3 @@ class Workspace:
             raise SettingError(
                 f"{name}, line {place.lineno}: {type(error).__name__}: {error}."
             ) from error
-
-    def compile(self) -> None:
-        """Compile what simulated runs need, if it is not there."""
-        if not is_switched_off():
-            self._program.compile("simulate")
-            if self.plan.problem.regret_goal:
-                self._program.compile("gain")
-                self._stopwatch.skip()
