@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +19,24 @@ from simplexplore import defaults
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
 from simplexplore.exploration.plan import prepare_simulation
+from simplexplore.exploration.proportion import clopper_pearson
 from simplexplore.problem.catalog import Instance
+from simplexplore.problem.messages import count
 from simplexplore.problem.problem import Problem
-from simplexplore.problem.spelling import count
 from simplexplore.samplers import find_sampler
 from simplexplore.tabular import Row, Tabular
 
-from .cells import Cells
-from .results import Results, clopper_pearson
+from .results import Results, load_results, save_results
+from .results_files import MANIFEST, ResultsFolder
 from .simulate import check_counts, run_plan
 
 Array = npt.NDArray[np.float64]
 Instances = Mapping[str, Problem | Instance] | Sequence[Problem | Instance | str | os.PathLike[str]]
+
+# What is finished is kept on disk: a cell for each simulation. It is written at once or not at all,
+# so whatever ends a run, the cells that exist are whole. Its name holds a hash of everything that
+# its content depends on, the settings and the program itself: nothing stale is ever found.
+CELLS = "cells"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +62,9 @@ class Comparison(Tabular):
         of = count(len(self.names), "instance")
         return f"<Comparison: {of}, {', '.join(self.samplers)}, {each} runs each>"
 
+    def __str__(self) -> str:
+        return self.to_text()
+
     def ratios(self) -> Array:
         """Mean stopping times as multiples of the lower bounds.
 
@@ -79,27 +89,6 @@ class Comparison(Tabular):
             for row in result.rows()
         ]
 
-    def by_instance(self) -> list[Row]:
-        """One row per instance and sampler: mean, standard error, ratio to the bound."""
-        found: list[Row] = []
-        for name, group in zip(self.names, self.results, strict=True):
-            for sampler, result in zip(self.samplers, group, strict=True):
-                summary = result.summary()
-                found.append(
-                    {
-                        "instance": name,
-                        "sampler": sampler,
-                        "lower_bound": result.lower_bound,
-                        "mean": summary["stopping_time"]["mean"],
-                        "stderr": summary["stopping_time"]["stderr"],
-                        "x bound": None if summary["capped"] else result.times_bound,
-                        "correct": summary["correct"]["fraction"],
-                        "capped": summary["capped"],
-                        "runs": summary["runs"],
-                    }
-                )
-        return found
-
     def summary(self) -> list[Row]:
         """One row per sampler, over all instances.
 
@@ -117,10 +106,8 @@ class Comparison(Tabular):
         for s, sampler in enumerate(self.samplers):
             column = ratios[:, s]
             results = [group[s] for group in self.results]
-            right, runs = (
-                int(sum(result.correct.sum() for result in results)),
-                sum(result.runs for result in results),
-            )
+            right = int(sum(result.correct.sum() for result in results))
+            runs = sum(result.runs for result in results)
             low, high = clopper_pearson(right, runs)
             found.append(
                 {
@@ -205,10 +192,11 @@ def compare(
         raise SettingError("compare needs at least one instance and one sampler.")
     if len(set(chosen.values())) < len(samplers):
         raise SettingError(f"two samplers have one name: {', '.join(samplers)}.")
-    cells = None if folder is None else Cells(Path(folder))
+    place = None if folder is None else Path(folder)
+    if place is not None:
+        ResultsFolder(place).check_writable()
     groups: list[tuple[Results, ...]] = []
     for i, (name, (problem, noise)) in enumerate(named.items()):
-        known: Bound | None = None
         group = []
         for s, (sampler, label) in enumerate(chosen.items()):
             if progress:
@@ -221,41 +209,59 @@ def compare(
                 delta=delta,
                 scenario=scenario,
                 is_capped=max_steps is not None,
-                known=known,
             )
-            known = cast(Bound, plan.bound)
-            if not 0 < known.scenarios[plan.scenario].lower_bound < math.inf:
-                raise SettingError(
-                    f"there is nothing to compare on {name!r}: its bound is 0 or infinite."
-                )
-            make = partial(
-                run_plan,
-                plan,
-                runs=runs,
-                seed=seed,
-                noise=noise,
-                workers=workers,
-                max_steps=max_steps,
-            )
-            if cells is None:
-                result = make()
-                if result.runs < result.runs_asked:
-                    raise KeyboardInterrupt  # Ctrl-C; a part would not compare
-            else:
-                settings = {
-                    "problem": plan.problem.to_text(),
-                    "delta": plan.delta,
-                    "sampler": [label, _content(plan.sampler.file, plan.sampler.within)],
-                    "threshold": [plan.threshold.name, _content(plan.threshold.file)],
-                    "noise": noise,
-                    "runs": runs,
-                    "seed": seed,
-                    "max_steps": max_steps,
-                }
-                result = cells.results(label, settings, make)
+            least = cast(Bound, plan.bound).scenarios[plan.scenario].lower_bound
+            if problem.measured or not 0 < least < math.inf:
+                why = "limits are measured" if problem.measured else "its bound is 0 or infinite"
+                raise SettingError(f"there is nothing to compare on {name!r}: {why}.")
+            given: dict[str, Any] = {
+                "runs": runs,
+                "seed": seed,
+                "noise": noise,
+                "max_steps": max_steps,
+            }
+            settings = {
+                "problem": plan.problem.to_text(),
+                "delta": plan.delta,
+                "sampler": [label, _content(plan.sampler.file, plan.sampler.within)],
+                "threshold": [plan.threshold.name, _content(plan.threshold.file)],
+                **given,
+            }
+            result = kept(place, label, settings, partial(run_plan, plan, workers=workers, **given))
             group.append(result)
         groups.append(tuple(group))
     return Comparison(tuple(named), tuple(chosen.values()), tuple(groups))
+
+
+# ---------------------------------------------------------------------- cells
+
+
+def kept(
+    folder: Path | None, name: str, settings: Mapping[str, Any], make: Callable[[], Results]
+) -> Results:
+    """The results of a simulation: those kept in a folder, if there is one, or new ones.
+
+    Ctrl-C ends it: a part of a simulation neither compares nor is kept.
+    """
+    place = None
+    if folder is not None:
+        content = json.dumps({**settings, "program": program()}, sort_keys=True)
+        place = folder / CELLS / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        if (place / MANIFEST).is_file():
+            return load_results(place)[0]
+    made = make()
+    if made.runs < made.runs_asked:
+        raise KeyboardInterrupt
+    if place is not None:
+        save_results([made], place)
+    return made
+
+
+@cache
+def program() -> str:
+    """A hash of the program's text."""
+    files = sorted(Path(__file__).parent.parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def _content(*files: Path | None) -> list[str]:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -16,26 +15,24 @@ import numpy.typing as npt
 from simplexplore.bound.allocation_set import AllocationSet
 from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError, SimplexploreError
-from simplexplore.exploration.excess import excess_bound
-from simplexplore.exploration.measured_engine import (
+from simplexplore.exploration.limits import excess_bound
+from simplexplore.exploration.measured_evidence import (
     EXCEEDED,
     SAID_INFEASIBLE,
     SUBOPTIMAL,
     VIOLATES,
 )
 from simplexplore.exploration.plan import Plan, bound_if_feasible
-from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
+from simplexplore.exploration.proportion import clopper_pearson
+from simplexplore.exploration.stopping import find_threshold
 from simplexplore.problem.families import Bounded
 from simplexplore.problem.problem import EXPLORATION, Problem
-from simplexplore.samplers import FOR_BUDGETS, SAMPLERS, find_sampler
+from simplexplore.samplers import find_sampler
 from simplexplore.tabular import Row, Tabular
 
 from .results_files import ResultsFolder
 
 Array = npt.NDArray[np.float64]
-
-# Confidence of intervals for the share of correct runs.
-CONFIDENCE = 0.95
 
 # Ends of runs by name: wrong answers of two kinds, and the finding that no policy is feasible,
 # which `correct` says the truth of.
@@ -59,8 +56,6 @@ class Results(Tabular):
     ----------
     plan : Plan
         Problem, sampler, threshold, delta, scenario and tracking.
-    bound : Bound
-        The truth that the runs are measured by. None where limits are measured and there is none.
     seed, runs_asked, max_steps
         As given to `simulate`.
     run_numbers : (n,) array of int
@@ -81,11 +76,10 @@ class Results(Tabular):
         sampler was told; bounded rewards then had Beta laws.
     outcomes : (n,) array of int or None
         How each run ended where limits are measured: a sum of the codes of
-        exploration/measured_engine.py.
+        exploration/measured_evidence.py.
     """
 
     plan: Plan
-    bound: Bound
     seed: int
     runs_asked: int
     max_steps: int
@@ -105,6 +99,11 @@ class Results(Tabular):
         )
 
     @property
+    def bound(self) -> Bound:
+        """The truth that the runs are measured by; see `has_bound`."""
+        return cast(Bound, self.plan.bound)
+
+    @property
     def runs(self) -> int:
         """Runs that finished."""
         return len(self.run_numbers)
@@ -112,24 +111,28 @@ class Results(Tabular):
     @property
     def means(self) -> Array:
         """True means of the arms."""
-        return self.bound.means if self.plan.means is None else np.array(self.plan.means)
+        return np.array(self.plan.means)
 
     @property
     def has_bound(self) -> bool:
         """Whether there is a bound: not where no policy keeps the measured limits."""
-        return not self.plan.problem.measured or self.plan.bound is not None
+        return self.plan.bound is not None
 
     @property
     def lower_bound(self) -> float:
         """Least expected cost in the scenario of the runs; samples, where each costs 1.
 
-        NaN where there is no bound, or none that is more than nothing: measured limits of outcomes
-        that are not Gaussian.
+        NaN where limits are measured.
         """
-        if not self.has_bound:
+        if self.plan.problem.measured:
             return math.nan
-        least = self.bound.scenarios[self.plan.scenario].lower_bound
-        return least if least > 0 or not self.plan.problem.measured else math.nan
+        return self.bound.scenarios[self.plan.scenario].lower_bound
+
+    @property
+    def _least_samples(self) -> float | None:
+        """Samples that `lower_bound` pays for, where there is one."""
+        least = self.bound.scenarios[self.plan.scenario].lower_bound_samples
+        return None if self.plan.problem.measured else least
 
     @property
     def costs(self) -> Array:
@@ -179,9 +182,7 @@ class Results(Tabular):
         if self.plan.problem.measured:
             return None if self.plan.scenario == "end-of-time" else 0.0
         allowed = AllocationSet.of(self.bound._polytope, self.plan.scenario)
-        if allowed.is_simplex:
-            return None
-        return excess_bound(allowed, self.plan.problem.room)
+        return excess_bound(allowed, self.plan.problem.initial_excess)
 
     def summary(self) -> dict[str, Any]:
         """Statistics over all runs, under the names of the command's JSON output.
@@ -192,8 +193,6 @@ class Results(Tabular):
             Plain Python numbers; None where there are too few runs.
         """
         times = self.stopping_times
-        right = int(self.correct.sum())
-        low, high = clopper_pearson(right, self.runs)
         steps = int(times.sum())
         has_costs, least = self.plan.problem.has_costs, self.lower_bound
         known = self.bound if self.has_bound else None
@@ -212,21 +211,12 @@ class Results(Tabular):
             "noise": None if self.noise is None else self.noise.tolist(),
             "stopping_time": _statistics(times),
             **({"cost": _statistics(self.costs)} if has_costs else {}),
-            "correct": {
-                "fraction": right / self.runs if self.runs else None,
-                "low": low,
-                "high": high,
-            },
+            "correct": _share(self.correct),
             "excess_bound": self.excess_bound if self.excess_bound != math.inf else None,
             "capped": int(self.capped.sum()),
             **self._ends(),
             "lower_bound": None if math.isnan(least) else least,
-            **(
-                {"lower_bound_samples": known.scenarios[self.plan.scenario].lower_bound_samples}
-                if has_costs and known
-                else {}
-            ),
-            **({"budget": known.budget.to_dict()} if known and known.budget else {}),
+            **({"lower_bound_samples": self._least_samples} if has_costs and known else {}),
             "microseconds_per_step": 1e6 * self.seconds / steps if steps else None,
             "mean_allocation": self.allocations().mean(axis=0).tolist() if self.runs else None,
             "constraint_use": self.constraint_use(),
@@ -237,16 +227,11 @@ class Results(Tabular):
         return _ENDS if self.plan.scenario == "end-of-time" else _ENDS_WITHIN_LIMITS
 
     def _ends(self) -> dict[str, Any]:
-        """How runs ended where limits are measured, each with a 95% interval of its share."""
-        if self.outcomes is None:
+        """How runs ended where limits are measured."""
+        ended = self.outcomes
+        if ended is None:
             return {}
-        found = {}
-        for name, code in self._end_codes.items():
-            count = int((self.outcomes & code > 0).sum())
-            low, high = clopper_pearson(count, self.runs)
-            share = count / self.runs if self.runs else None
-            found[name] = {"fraction": share, "low": low, "high": high}
-        return found
+        return {name: _share(ended & code > 0) for name, code in self._end_codes.items()}
 
     def rows(self) -> list[Row]:
         """One row per run: its stopping time, whether it was right, samples of each arm."""
@@ -302,34 +287,12 @@ class Results(Tabular):
             }
         ]
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write this result alone into a folder; see `save_results`.
 
-        Parameters
-        ----------
-        folder : str or path
-            It is created if necessary.
-        """
-        save_results([self], folder)
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Results:
-        """Read the only result of a folder; see `load_results`.
-
-        Parameters
-        ----------
-        folder : str or path
-
-        Returns
-        -------
-        Results
-        """
-        found = load_results(folder)
-        if len(found) != 1:
-            raise SettingError(
-                f"{folder} holds {len(found)} results; load_results gives them as a list."
-            )
-        return found[0]
+def _share(those: npt.NDArray[np.bool_]) -> dict[str, float | None]:
+    """The share of runs that are among those, with its 95% interval."""
+    runs, count = len(those), int(those.sum())
+    low, high = clopper_pearson(count, runs)
+    return {"fraction": count / runs if runs else None, "low": low, "high": high}
 
 
 def _statistics(times: npt.NDArray[np.int64] | Array) -> dict[str, float | None]:
@@ -345,24 +308,6 @@ def _statistics(times: npt.NDArray[np.int64] | Array) -> dict[str, float | None]
         "q95": q95,
         "max": times.max().item(),
     }
-
-
-def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
-    """Interval for a probability that is never too narrow (95%, both sides 2.5%).
-
-    Examples
-    --------
-    >>> low, high = clopper_pearson(100, 100)
-    >>> round(low, 4), high
-    (0.9638, 1.0)
-    """
-    from scipy.special import betaincinv
-
-    outside = (1 - CONFIDENCE) / 2
-    failures = trials - successes
-    low = float(betaincinv(successes, failures + 1, outside)) if successes else 0.0
-    high = float(betaincinv(successes + 1, failures, 1 - outside)) if failures else 1.0
-    return low, high
 
 
 def save_results(results: Sequence[Results], folder: str | os.PathLike[str]) -> None:
@@ -381,8 +326,15 @@ def save_results(results: Sequence[Results], folder: str | os.PathLike[str]) -> 
     SettingError
         If it cannot be written.
     """
-    with ResultsFolder(folder).written() as target:
+    target = ResultsFolder(folder)
+    target.check_writable()
+    try:
+        target.path.mkdir(parents=True, exist_ok=True)
         target.write_manifest([_entry(result, target) for result in results])
+    except OSError as error:
+        raise SettingError(
+            f"cannot save results in {str(folder)!r}: {error.strerror or error}."
+        ) from error
 
 
 def load_results(folder: str | os.PathLike[str]) -> list[Results]:
@@ -405,11 +357,10 @@ def load_results(folder: str | os.PathLike[str]) -> list[Results]:
         If the folder holds no results, damaged ones, or some from a newer version.
     """
     source = ResultsFolder(folder)
-    bounds: dict[object, Bound | None] = {}
     found = []
     for number, entry in enumerate(source.entries(), 1):
         try:
-            found.append(_result(entry, source, bounds))
+            found.append(_result(entry, source))
         except SimplexploreError as error:
             raise SettingError(f"{source.manifest}, result {number}: {error}") from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -452,27 +403,18 @@ def _entry(result: Results, folder: ResultsFolder) -> dict[str, Any]:
     }
 
 
-def _result(
-    entry: dict[str, Any], folder: ResultsFolder, bounds: dict[object, Bound | None]
-) -> Results:
+def _result(entry: dict[str, Any], folder: ResultsFolder) -> Results:
     problem = Problem.from_text(entry["problem"], source="its problem")
     means, delta = tuple(entry["means"]), float(entry["delta"])
-    # Results of one command share their instance; its bound is computed once.
-    key = (problem, means, delta)
-    if key not in bounds:
-        bounds[key] = bound_if_feasible(problem, means, delta)
     plan = Plan(
         problem=problem,
-        sampler=find_sampler(
-            _name_or_file(entry, "sampler", folder.path, (*SAMPLERS, *FOR_BUDGETS))
-        ),
-        threshold=find_threshold(_name_or_file(entry, "threshold", folder.path, tuple(THRESHOLDS))),
+        sampler=find_sampler(_file(entry, "sampler", folder) or str(entry["sampler"])),
+        threshold=find_threshold(_file(entry, "threshold", folder) or str(entry["threshold"])),
         delta=delta,
-        scenario=problem.scenario,
         tracking=entry["tracking"],
         allocation=None if entry["allocation"] is None else tuple(entry["allocation"]),
-        bound=bounds[key] if problem.measured else None,
-        means=means if problem.measured else None,
+        bound=bound_if_feasible(problem, means, delta),
+        means=means,
     )
     runs = int(entry["runs"])
     noise = entry.get("noise")  # folders written before it was stored have none
@@ -481,7 +423,6 @@ def _result(
     arrays = folder.read_arrays(entry["arrays"], kinds, shapes)
     return Results(
         plan=plan,
-        bound=cast(Bound, bounds[key]),
         seed=int(entry["seed"]),
         runs_asked=int(entry["runs_asked"]),
         max_steps=int(entry["max_steps"]),
@@ -491,12 +432,7 @@ def _result(
     )
 
 
-def _name_or_file(entry: dict[str, Any], what: str, folder: Path, known: tuple[str, ...]) -> str:
-    file = entry[f"{what}_file"]
-    if file is not None:
-        return str(folder / file)
-    name = str(entry[what])
-    if name not in known:
-        # Not a path that happens to exist here.
-        raise SettingError(f"this version of simplexplore has no {what} {name!r}.")
-    return name
+def _file(entry: dict[str, Any], what: str, folder: ResultsFolder) -> str | None:
+    """Where a sampler or threshold of the user's own is kept."""
+    kept = entry[f"{what}_file"]
+    return kept and str(folder.path / kept)

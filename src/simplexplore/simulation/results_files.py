@@ -12,8 +12,7 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,9 @@ MANIFEST = "results.json"
 FORMAT = "simplexplore results"
 # Goes up when a reader of the last version would misread a folder.
 VERSION = 1
+
+# Of the hash in names of files of arrays.
+DIGITS = 12
 
 
 class ResultsFolder:
@@ -47,14 +49,10 @@ class ResultsFolder:
 
     def check_writable(self) -> None:
         """Raise `SettingError` if no results can be written here; write nothing."""
-        target = self.path
-        refused = f"cannot save results in {str(target)!r}"
-        if target.exists() and not target.is_dir():
-            raise SettingError(f"{refused}: it is a file, not a folder.")
+        refused = f"cannot save results in {str(self.path)!r}"
+        path = self.path.absolute()
         try:
-            existing = next(
-                place for place in (target, *target.absolute().parents) if place.exists()
-            )
+            existing = next(place for place in (path, *path.parents) if place.exists())
         except OSError as error:
             raise SettingError(f"{refused}: {_reason(error)}.") from None
         if not existing.is_dir():
@@ -67,21 +65,8 @@ class ResultsFolder:
                 "folder."
             )
 
-    @contextmanager
-    def written(self) -> Iterator[ResultsFolder]:
-        """Make the folder if necessary; what fails while it is written is a `SettingError`."""
-        self.check_writable()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            yield self
-        except OSError as error:
-            raise SettingError(
-                f"cannot save results in {str(self.path)!r}: {_reason(error)}."
-            ) from error
-
     def write_manifest(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Replace what the folder held: the entries are its results from now on."""
-        old = self._array_files()
         manifest = {
             "format": FORMAT,
             "version": VERSION,
@@ -89,8 +74,9 @@ class ResultsFolder:
             "results": entries,
         }
         write_whole(self.manifest, (json.dumps(manifest, indent=1) + "\n").encode())
-        for name in old - {entry["arrays"] for entry in entries}:
-            (self.path / name).unlink(missing_ok=True)
+        for path in self.path.glob(f"*-{'[0-9a-f]' * DIGITS}.npz"):
+            if path.name not in [entry["arrays"] for entry in entries]:
+                path.unlink()
 
     def write_arrays(self, label: str, arrays: Mapping[str, Any]) -> str:
         """Write arrays into a file of their own; its name."""
@@ -98,7 +84,7 @@ class ResultsFolder:
         np.savez_compressed(buffer, **arrays)
         data = buffer.getvalue()
         # Named after its content: a new result never overwrites what an old manifest speaks of.
-        name = f"{label}-{hashlib.sha256(data).hexdigest()[:12]}.npz"
+        name = f"{label}-{hashlib.sha256(data).hexdigest()[:DIGITS]}.npz"
         write_whole(self.path / name, data)
         return name
 
@@ -118,32 +104,32 @@ class ResultsFolder:
     def entries(self) -> list[dict[str, Any]]:
         """What the manifest says of each result."""
         path = self.manifest
-        if not self.path.is_dir():
-            raise SettingError(f"{self._given}: there is no such folder of results.")
         if not path.is_file():
             raise SettingError(f"{self._given} holds no results: there is no {MANIFEST} in it.")
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise SettingError(f"{path}: cannot read it: {_reason(error)}.") from None
-        except ValueError as error:
-            raise SettingError(f"{path}: it is damaged; {error}.") from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
+        content = self._content()
+        if content.get("format") != FORMAT:
             raise SettingError(f"{path}: this is not a file of results from simplexplore.")
-        version = content.get("version")
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise SettingError(f"{path}: it is damaged; its version is {version!r}.")
-        if version > VERSION:
+        version, entries = content.get("version"), content.get("results")
+        if isinstance(version, int) and version > VERSION:
             raise SettingError(
                 f"{path}: these results are from a newer version of simplexplore "
                 f"({content.get('simplexplore', 'unknown')}, format {version}); this is "
                 f"{__version__}, which reads formats up to {VERSION}. Update simplexplore to read "
                 "them."
             )
-        entries = content.get("results")
-        if not isinstance(entries, list):
+        if version != VERSION or not isinstance(entries, list):
             raise SettingError(f"{path}: it is damaged; it has no list of results.")
         return entries
+
+    def _content(self) -> dict[str, Any]:
+        """What the manifest holds, ours or not."""
+        try:
+            content = json.loads(self.manifest.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SettingError(f"{self.manifest}: cannot read it: {_reason(error)}.") from None
+        except ValueError as error:
+            raise SettingError(f"{self.manifest}: it is damaged; {error}.") from None
+        return content if isinstance(content, dict) else {}
 
     def read_arrays(
         self,
@@ -153,8 +139,6 @@ class ResultsFolder:
     ) -> dict[str, npt.NDArray[Any]]:
         """Arrays of the stated kinds and shapes, which `write_arrays` wrote."""
         path = self.path / Path(file).name
-        if not path.is_file():
-            raise SettingError(f"its file {path.name} is missing.")
         try:
             # Through memory: numpy leaves a damaged file open.
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
@@ -171,21 +155,9 @@ class ResultsFolder:
 
     def _is_ours(self) -> bool:
         try:
-            content = json.loads(self.manifest.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            return self._content().get("format") == FORMAT
+        except SettingError:
             return False
-        return isinstance(content, dict) and content.get("format") == FORMAT
-
-    def _array_files(self) -> set[str]:
-        """Files of arrays that the manifest speaks of, if there is one."""
-        if not self.manifest.exists():
-            return set()
-        try:
-            entries = json.loads(self.manifest.read_text(encoding="utf-8"))["results"]
-            names = {str(entry["arrays"]) for entry in entries}
-        except (ValueError, KeyError, TypeError):
-            return set()
-        return {name for name in names if name == Path(name).name and name.endswith(".npz")}
 
 
 def _reason(error: Exception) -> str:

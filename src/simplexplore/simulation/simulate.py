@@ -1,7 +1,7 @@
 """Many seeded runs of a sampler on an instance whose means are known.
 
 A run is a function of (problem, means, sampler, settings, seed, run number), whoever makes it
-(backends.py).
+(blocks.py).
 """
 
 from __future__ import annotations
@@ -10,30 +10,25 @@ import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from simplexplore import defaults
-from simplexplore.bound.result import Bound
 from simplexplore.errors import SettingError
 from simplexplore.exploration.plan import Plan, prepare_simulation
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.families import Bounded, Gaussian
 from simplexplore.problem.problem import Problem
-from simplexplore.problem.stop_when import StopWhen
+from simplexplore.problem.stop_when import MAX_SAMPLES, StopWhen
 
-from .backends import backend_of
-from .blocks import Block, Work
+from .blocks import Block, SimulationTask, joined, make_blocks
 from .results import Results
 
 Array = npt.NDArray[np.float64]
 
 # Beta laws that vary less, by the length of their range, are points to floats.
-LEAST_NOISE = 1e-7
-
-_NONE = np.zeros(0, dtype=np.int64)
+MIN_NOISE = 1e-7
 
 Progress = Callable[[int, int], None]
 
@@ -89,8 +84,8 @@ def simulate(
     progress : function, optional
         Called with (runs done, runs) after each block.
     device : {"cpu", "gpu"}
-        On a GPU (extra ``gpu``) runs agree with those of the processor except where the last
-        digits of a logarithm decide.
+        On a GPU (add-on ``simplexplore-gpu``) runs agree with those of the processor except where
+        the last digits of a logarithm decide.
     executor : concurrent.futures.Executor, optional
         Where to make the runs instead of threads of this process: other processes, or the
         machines of a cluster. Results do not depend on it.
@@ -147,6 +142,8 @@ def check_counts(*, seed: int, **counts: int | None) -> None:
     for name, value in counts.items():
         if value is not None:
             whole_number(value, name, 1)
+            if value > MAX_SAMPLES:
+                raise SettingError(f"{name} must be at most {MAX_SAMPLES:,}; got {value}.")
     whole_number(seed, "seed", 0)
 
 
@@ -164,41 +161,36 @@ def run_plan(
 ) -> Results:
     """Simulate many runs of a plan that was prepared with its means; counts were checked."""
     problem = plan.problem
-    means = cast(Bound, plan.bound).means if plan.means is None else np.array(plan.means)
+    means = np.array(plan.means)
     spread = _noise(problem, means, noise)
     cap = max_steps or defaults.MAX_STEPS
     # Runs do not depend on the bound, which is large.
     known = replace(plan, bound=None)
-    work = Work(known, means, drawn_noise(problem, spread), int(seed), cap)
+    task = SimulationTask(known, means, drawn_noise(problem, spread), int(seed), cap)
     done: list[Block] = []
     finished = 0
     try:
-        for block in backend_of(device, executor, workers).blocks(work, int(runs)):
+        for block in make_blocks(task, int(runs), device, executor, workers):
             done.append(block)
-            finished += len(block.pulls)
+            finished += len(block.runs.pulls)
             if progress:
                 progress(finished, runs)
     except KeyboardInterrupt:
         pass  # what is done is kept
-    done.sort(key=lambda block: block.first)
+    numbers, found = joined(done, problem.size)
     return Results(
         plan=plan,
-        bound=cast(Bound, plan.bound),
         seed=int(seed),
         runs_asked=int(runs),
         max_steps=cap,
-        run_numbers=np.concatenate(
-            [np.arange(b.first, b.first + len(b.pulls)) for b in done] or [np.zeros(0, int)]
-        ),
-        stopping_times=np.concatenate([np.abs(b.pulls) for b in done] or [np.zeros(0, int)]),
-        capped=np.concatenate([b.pulls < 0 for b in done] or [np.zeros(0, bool)]),
-        correct=np.concatenate([b.correct for b in done] or [np.zeros(0, bool)]),
-        pulls=np.concatenate([b.counts for b in done] or [np.zeros((0, problem.size))]),
-        seconds=float(sum(b.seconds for b in done)),
+        run_numbers=numbers,
+        stopping_times=np.abs(found.pulls),
+        capped=found.pulls < 0,
+        correct=found.correct,
+        pulls=found.counts,
+        seconds=found.seconds,
         noise=spread,
-        outcomes=None
-        if not problem.measured
-        else np.concatenate([b.outcomes for b in done if b.outcomes is not None] or [_NONE]),
+        outcomes=found.ends if problem.measured else None,
     )
 
 
@@ -246,8 +238,8 @@ def _check_beta(problem: Problem, means: Array, spread: Array) -> None:
                 f"mean {mean:g} have a standard deviation below {most:g}, unless all are at the "
                 "two ends (leave noise out for that)."
             )
-        if sd < LEAST_NOISE * (high - low):
+        if sd < MIN_NOISE * (high - low):
             raise SettingError(
                 f"noise {sd:g} is too little for arm {arm!r}: it must be at least "
-                f"{LEAST_NOISE:g} of the length of [{low:g}, {high:g}]."
+                f"{MIN_NOISE:g} of the length of [{low:g}, {high:g}]."
             )

@@ -9,19 +9,21 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Any
 
 import numpy as np
 
 from simplexplore.errors import SettingError
-from simplexplore.exploration.engines import ExplorationEngine, engine_of
-from simplexplore.exploration.moment import Moment, moment_of
-from simplexplore.exploration.seeding import streams
+from simplexplore.exploration.confidence import AnytimeConfidence, anytime_confidence, edges_at
+from simplexplore.exploration.engine import Engine, streams
 from simplexplore.files import write_whole
-from simplexplore.problem.spelling import policy_in_words
+from simplexplore.problem.messages import policy_in_words
 
 from .results import Results
 from .simulate import drawn_noise
+
+# One moment of a run, by name of what is known then.
+Look = dict[str, Any]
 
 # Samples between two looks, as a share of those taken.
 STEP = 0.05
@@ -30,65 +32,35 @@ STEP = 0.05
 RUNS = 10
 
 
-class Comparison(TypedDict):
-    """An edge of the recommended policy."""
-
-    direction: dict[str, float]
-    p_value: float
-
-
-class Look(TypedDict):
-    """One moment of a run.
-
-    `regret` is what the recommended policy earns less than the best one, by the true means;
-    `p_value` the largest of the edges'. All are valid however often one looks.
-    """
-
-    sampler: str
-    scenario: str
-    run: int
-    samples: int
-    cost: float  # of these samples
-    stopped: bool
-    policy: str
-    confidence: float
-    regret_bound: float | None  # None while there is none
-    regret: float | None  # None where there is no policy to compare
-    p_value: float
-    edges: list[Comparison]
-    limits: NotRequired[dict[str, float]]  # p-values of measured ones
-
-
 def trace(results: Results, runs: int = RUNS) -> Iterator[Look]:
-    """The first runs once more, with what could be said at moments ever farther apart."""
+    """The first runs once more, with what could be said at moments ever farther apart.
+
+    `regret` is what the recommended policy earns less than the best one, by the true means, None
+    where there is no policy to compare; `p_value` that of "the recommended policy is not the best",
+    1 - `confidence`; `regret_bound` is None while there is none; `limits` has p-values of measured
+    ones. All are valid however often one looks.
+    """
     check_threshold(results.plan.threshold.name)
-    engine = engine_of(results.plan)
+    engine = Engine(results.plan)
     for run in results.run_numbers[:runs].tolist():
         yield from _run(results, engine, run)
 
 
-def _run(results: Results, engine: ExplorationEngine, run: int) -> Iterator[Look]:
+def _run(results: Results, engine: Engine, run: int) -> Iterator[Look]:
     noise = drawn_noise(results.plan.problem, results.noise)
     words = streams(results.seed, range(run, run + 1))[0]
     following = 0.0
     for stopped in engine.played(results.means, noise, words, results.max_steps):
         ended = stopped or engine.pulls == results.max_steps
-        if not (engine.is_warm and (engine.pulls >= following or ended)):
-            continue
-        moment = moment_of(engine)
-        if moment is not None:
+        if (engine.pulls >= following or ended) and (moment := anytime_confidence(engine)):
             following = (1 + STEP) * engine.pulls
             yield _look(results, engine, moment, run, stopped)
 
 
 def _look(
-    results: Results, engine: ExplorationEngine, moment: Moment, run: int, stopped: bool
+    results: Results, engine: Engine, moment: AnytimeConfidence, run: int, stopped: bool
 ) -> Look:
     problem, known = results.plan.problem, engine.has_answer
-    p_values = np.minimum(np.exp(-engine.evidence()[0]), 1.0)
-    # Measured limits come first, where there is an answer that could keep them.
-    names = [row.name for row in problem.measured] if known else []
-    directions = engine.directions() if known else np.zeros((0, problem.size))
     look: Look = {
         "sampler": results.plan.sampler.name,
         "scenario": results.plan.scenario,
@@ -96,27 +68,22 @@ def _look(
         "samples": engine.pulls,
         "cost": float(engine.run.n @ problem.costs),
         "stopped": stopped,
-        "policy": policy_in_words(engine.policy, problem.arms) if known else "none is feasible",
+        "policy": engine.answer or policy_in_words(engine.policy, problem.arms)
+        if known
+        else "none is feasible",
         "confidence": moment.confidence,
         "regret_bound": moment.regret_bound if math.isfinite(moment.regret_bound) else None,
         "regret": float(results.means @ (results.bound.policy - engine.policy))
-        if known and results.has_bound
+        if known and results.has_bound and not problem.question
         else None,
-        "p_value": float(p_values.max(initial=0.0)),
-        "edges": [
-            {
-                "direction": {
-                    arm: float(rate)
-                    for arm, rate in zip(problem.arms, direction, strict=True)
-                    if rate
-                },
-                "p_value": float(p),
-            }
-            for direction, p in zip(directions, p_values[len(names) :], strict=known)
-        ],
+        "p_value": 1.0 - moment.confidence,
+        "edges": edges_at(engine, moment) if known else [],
     }
     if problem.measured:
-        look["limits"] = dict(zip(names, p_values[: len(names)].tolist(), strict=True))
+        # They come first, where there is an answer that could keep them.
+        names = [row.name for row in problem.measured] if known else []
+        p_values = np.minimum(np.exp(-engine.evidence.values()[0]), 1.0)
+        look["limits"] = dict(zip(names, p_values.tolist(), strict=False))
     return look
 
 
@@ -144,7 +111,7 @@ def write_trace(results: Sequence[Results], path: str | os.PathLike[str]) -> Non
         write_whole(Path(path), json.dumps(looks, allow_nan=False).encode())
         return
     buffer = io.StringIO()
-    columns = [name for name in Look.__annotations__ if name not in ("edges", "limits")]
+    columns = [name for name in looks[0] if name not in ("edges", "limits")] if looks else []
     writer = csv.DictWriter(buffer, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(looks)
