@@ -18,8 +18,8 @@ ROUNDING = 5e-13
 _JOINER = "\u200d"
 
 
-def number(value: float) -> str:
-    """Write a number with four significant digits, thousands separated.
+def number(value: float | None) -> str:
+    """Write a number with four significant digits, thousands separated; nothing for None.
 
     Examples
     --------
@@ -28,6 +28,8 @@ def number(value: float) -> str:
     >>> number(1.23e-12), number(-1e-16)
     ('1.23e-12', '0')
     """
+    if value is None:
+        return ""
     if math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
     if abs(value) >= 1e10:  # longer ones would not fit into columns
@@ -35,6 +37,17 @@ def number(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}" if abs(value) >= ROUNDING else "0"
+
+
+def rough(value: float) -> str:
+    """Write a number with two digits: simulated runs know no more.
+
+    Examples
+    --------
+    >>> rough(1234.5), rough(0.0123)
+    ('1,200', '0.012')
+    """
+    return number(float(f"{value:.2g}"))
 
 
 def share(value: float) -> str:

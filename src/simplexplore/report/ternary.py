@@ -1,94 +1,46 @@
-"""Three arms in one picture: all mixes as a triangle, and the normal cone at the best one.
+"""Three arms in one picture: all mixes as a triangle, the best one with its normal cone.
 
-After the paper's Figures 1 and 2A.
+After the paper's Figure 1.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.patches import Polygon, Wedge
 
-from .page import (
-    BLUE,
-    DIM,
-    GUTTER,
-    HEADING,
-    INK,
-    ORANGE,
-    PALE,
-    RED,
-    SKY,
-    SMALL,
-    TEXT,
-    Labels,
-    Page,
-    Spot,
-)
+from simplexplore.bound.result import Bound
+from simplexplore.geometry.polytope import Polytope
+from simplexplore.problem.problem import Problem
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from .canvas import LINE, TEXT, Canvas
+from .colours import BLUE, GREY, INK, ORANGE, PALE, RED, SKY
+from .figure import Array, Panel, add_legend, headed
 
-    from matplotlib.axes import Axes
+# Inches: the panel, what names need above and below the triangle, from a corner to its name.
+WIDTH, HEIGHT, PAD, GAP = 4.6, 3.2, 0.28, 0.08
 
-    from simplexplore.bound.result import Bound
-    from simplexplore.problem.problem import Problem
-
-Array = npt.NDArray[np.float64]
-
-# Inches.
-WIDTH, TRIANGLE_HEIGHT, CONE_HEIGHT = 3.8, 2.9, 1.9
-NAME_WIDTH = 1.5
-HEIGHT = HEADING + TRIANGLE_HEIGHT + GUTTER + HEADING + CONE_HEIGHT
+# Of constraints.
+DASHES: tuple[Any, ...] = ("--", ":", "-.", (0, (8, 2)), (0, (4, 1, 1, 1, 1, 1)))
 
 # Corners of the simplex in the plane. The map is a similarity: angles are true.
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
-# Radius of the small cone in the triangle, whose sides have length 1.
+MIDDLE = 0.5
+
+# Radius of the cone; sides of the triangle have length 1.
 CONE = 0.16
 
-# Policies nearer than this are one point of the picture.
-SAME = 1e-7
 
-
-def feasible_polygon(matrix: Array, lower: Array, upper: Array) -> Array:
-    """Return the vertices of the feasible policies of three arms, counterclockwise.
-
-    The triangle is clipped with one half-plane after the other (Sutherland and Hodgman).
-
-    Examples
-    --------
-    >>> inf = np.inf
-    >>> feasible_polygon(np.array([[1.0, 1.0, 0.0]]), np.array([-inf]), np.array([0.5]))
-    array([[0. , 0.5, 0.5],
-           [0. , 0. , 1. ],
-           [0.5, 0. , 0.5]])
-    """
-    polygon = np.eye(3)
-    for row, low, high in zip(matrix, lower, upper, strict=True):
-        for normal, limit in ((row, high), (-row, -low)):
-            scale = float(np.abs(normal).max())
-            if not np.isfinite(limit) or scale == 0:
-                continue
-            # A limit through a corner keeps the corner, whatever the rounding.
-            excess = (polygon @ normal - limit) / scale - 1e-9
-            kept: list[Array] = []
-            for i, point in enumerate(polygon):
-                j = (i + 1) % len(polygon)
-                if excess[i] <= 0:
-                    kept.append(point)
-                if (excess[i] > 0) != (excess[j] > 0):
-                    t = excess[i] / (excess[i] - excess[j])
-                    kept.append(point + t * (polygon[j] - point))
-            polygon = np.array(kept).reshape(-1, 3)
-    distinct = [
-        point
-        for i, point in enumerate(polygon)
-        if not any(np.abs(point - other).max() < SAME for other in polygon[:i])
-    ]
-    return np.round(np.array(distinct).reshape(-1, 3), 8)
+def feasible_polygon(polytope: Polytope) -> Array:
+    """Return the vertices of the feasible policies of three arms, counterclockwise."""
+    policies = np.array([vertex.policy for vertex, _ in polytope.ranked_vertices(np.zeros(3))])
+    x, y = ((policies - policies.mean(axis=0)) @ CORNERS).T
+    return policies[np.argsort(np.arctan2(y, x))]
 
 
 def normal_cone(polygon: Array, policy: Array) -> tuple[float, float]:
@@ -109,48 +61,41 @@ def in_plane(vector: Array) -> Array:
     return np.asarray((vector - vector.mean()) @ CORNERS)
 
 
-def shown_names(page: Page, problem: Problem) -> dict[str, str]:
-    """Arms and constraints as the triangle, and everything beside it, calls them."""
-    return page.short_names([*problem.arms, *problem.names], NAME_WIDTH)
-
-
-def draw_triangle(page: Page, bound: Bound, left: float, top: float) -> None:
-    """Draw all mixes as a triangle and below it the normal cone at the best one.
-
-    Makes axes ``simplex`` and ``cone``, together `WIDTH` by `HEIGHT` inches.
-    """
-    problem = bound.problem
-    names = shown_names(page, problem)
-    polygon = feasible_polygon(problem.matrix, problem.lower, problem.upper)
-    page.heading(
-        left,
-        top,
+def panel(
+    canvas: Canvas, bound: Bound, names: Mapping[str, str], constraints: Collection[str]
+) -> Panel:
+    """All mixes as a triangle, on axes ``simplex``, with some constraints; `names` are short."""
+    lines = _lines(bound.problem, constraints)
+    height = HEIGHT + LINE * len(lines)
+    return headed(
+        canvas,
         "All mixes of the three arms",
-        "shaded: allowed; dot: the best; arrow: where reward grows",
-        WIDTH,
+        "shaded: allowed; dot: the best; arrow: reward; orange: normal cone",
+        Panel(WIDTH, height, partial(_draw, canvas, bound, names, lines)),
     )
-    _draw_simplex(page, bound, polygon, names, left, top + HEADING)
-    top += HEADING + TRIANGLE_HEIGHT + GUTTER
-    ring = "" if _alternative(bound) is None else "; ring: the closest alternative"
-    page.heading(left, top, "Normal cone", f"means in here make this mix the best{ring}", WIDTH)
-    _draw_cone(page, bound, polygon, names, left, top + HEADING)
 
 
-def _draw_simplex(
-    page: Page, bound: Bound, polygon: Array, names: Mapping[str, str], left: float, top: float
+def _draw(
+    canvas: Canvas,
+    bound: Bound,
+    names: Mapping[str, str],
+    lines: Mapping[str, Array],
+    left: float,
+    top: float,
 ) -> None:
     """Draw the triangle, the feasible polygon, the optimum, the reward, the cone."""
+    polygon = feasible_polygon(bound._polytope)
     cone = normal_cone(polygon, bound.policy)
-    best = bound.policy @ CORNERS
-    tip = best + 0.3 * _unit(in_plane(bound.means))
-    drawn = np.vstack([CORNERS, tip, best + CONE * _arc(*cone)])
-    axes = _square_axes(page, left, top, TRIANGLE_HEIGHT, drawn, (0.3, 0.28), "simplex")
-    labels = Labels(page, axes)
+    best, reward = bound.policy @ CORNERS, in_plane(bound.means)
+    tip = best + 0.3 * reward / (np.hypot(*reward) or 1.0)
+    angles = np.radians(np.linspace(*cone, 24))
+    arc = best + CONE * np.column_stack([np.cos(angles), np.sin(angles)])
+    drawn = np.vstack([CORNERS, tip, arc])
+    axes = _square_axes(canvas, left, top, drawn)
     axes.add_patch(Polygon(CORNERS, facecolor=PALE, edgecolor=INK, linewidth=1))
-    lines = [(name, _crossings(normal, limit)) for name, normal, limit in _limits(bound)]
-    for _, ends in lines:
-        axes.plot(*ends.T, color=DIM, linewidth=0.9, linestyle=(0, (4, 2)))
-        labels.avoid(_between(*ends))
+    for k, (name, ends) in enumerate(lines.items()):
+        style, colour = DASHES[k % len(DASHES)], (INK, GREY)[k // len(DASHES) % 2]
+        axes.plot(*ends.T, color=colour, linewidth=1, linestyle=style, label=names[name])
     if len(polygon) > 2:
         axes.add_patch(Polygon(polygon @ CORNERS, facecolor=SKY, edgecolor=BLUE, linewidth=1.2))
     else:
@@ -158,95 +103,43 @@ def _draw_simplex(
     axes.add_patch(Wedge(tuple(best), CONE, *cone, facecolor=ORANGE, alpha=0.45, linewidth=0))
     axes.plot(*best, marker="o", markersize=7, color=RED, markeredgecolor=INK, zorder=5)
     if not np.array_equal(tip, best):
-        _arrow(axes, best, tip)
-    labels.avoid(_between(best, tip))
-    for radius in (0.4, 0.7, 1.0):
-        labels.avoid(best + radius * CONE * _arc(*cone))
-    for i in range(3):
-        labels.avoid(_between(CORNERS[i], CORNERS[(i + 1) % 3]))
+        arrow = {"arrowstyle": "-|>", "color": RED, "linewidth": 2, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", xy=tuple(tip), xytext=tuple(best), arrowprops=arrow, zorder=4)
     for corner, arm in zip(CORNERS, bound.problem.arms, strict=True):
-        labels.write(names[arm], _around(corner), size=TEXT, weight="bold", always=True)
-    for name, ends in lines:
-        labels.write(names[name], [_beside(point) for point in ends], size=SMALL)
+        _name_corner(canvas, axes, corner, names[arm], drawn)
+    if lines:
+        add_legend(axes, (0.0, 0.0))
 
 
-def _draw_cone(
-    page: Page, bound: Bound, polygon: Array, names: Mapping[str, str], left: float, top: float
-) -> None:
-    """Draw the normal cone, named after the constraints that bound it."""
-    cone = normal_cone(polygon, bound.policy)
-    apex = np.zeros(2)
-    reward = in_plane(bound.means)
-    tip = 0.85 * _unit(reward)
-    alternative = _alternative(bound)
-    points = [apex, *_arc(*cone), tip]
-    if alternative is not None:
-        ring = in_plane(alternative) * 0.85 / float(np.hypot(*reward))
-        points.append(ring)
-    axes = _square_axes(page, left, top, CONE_HEIGHT, np.array(points), (1.0, 0.22), "cone")
-    labels = Labels(page, axes)
-    axes.add_patch(Wedge((0, 0), 1, *cone, facecolor=ORANGE, alpha=0.45, linewidth=0))
-    if tip.any():
-        _arrow(axes, apex, tip)
-    if alternative is not None:
-        axes.plot(*np.array([tip, ring]).T, color=INK, linewidth=1, linestyle=":")
-        axes.plot(*ring, marker="o", markersize=6, color="white", markeredgecolor=INK, zorder=5)
-    axes.plot(*apex, marker="o", markersize=7, color=RED, markeredgecolor=INK, zorder=5)
-    if len(polygon) < 3:
-        return
-    here = _nearest(polygon, bound.policy)
-    neighbours = (polygon[here - 1], polygon[(here + 1) % len(polygon)])
-    for angle, neighbour in zip(cone, neighbours, strict=True):
-        side = _arc(angle, angle)[0]
-        axes.plot(*np.array([apex, side]).T, color=INK, linewidth=1, linestyle="--")
-        name = _tight_between(bound, neighbour, names)
-        labels.write(name, [_outside(side, side, 0.06)], size=SMALL, always=True)
+def _name_corner(canvas: Canvas, axes: Axes, corner: Array, name: str, drawn: Array) -> None:
+    """Write a name beyond its corner and what is drawn; names below keep to their half."""
+    inch = float(np.ptp(axes.get_xlim())) / WIDTH
+    half = canvas.width_of(name, TEXT, "bold") * inch / 2
+    x = MIDDLE + np.sign(corner[0] - MIDDLE) * np.clip(
+        abs(corner[0] - MIDDLE), half + 0.05 * inch, WIDTH * inch / 2 - half
+    )
+    heights = drawn[(drawn[:, 0] - MIDDLE) * (x - MIDDLE) >= 0, 1]  # on the same side
+    is_top = corner[1] > 0
+    y = heights.max() + GAP * inch if is_top else heights.min() - GAP * inch
+    style: Any = {"ha": "center", "va": "bottom" if is_top else "top", "weight": "bold"}
+    axes.text(x, y, name, size=TEXT, color=INK, parse_math=False, **style)
 
 
-def _limits(bound: Bound) -> list[tuple[str, Array, float]]:
-    """Name, normal and limit of the lines that constraints draw through the triangle."""
-    problem = bound.problem
-    return [
-        (name, row, float(limit))
-        for name, row, low, high in zip(
-            problem.names, problem.matrix, problem.lower, problem.upper, strict=True
-        )
-        for limit in sorted({low, high})
-        if np.isfinite(limit) and len(_crossings(row, float(limit))) == 2
-    ]
-
-
-def _tight_between(bound: Bound, neighbour: Array, names: Mapping[str, str]) -> str:
-    """Name a constraint that holds with equality from the policy to a neighbour."""
-    sides = [(names[name], normal, limit) for name, normal, limit in _limits(bound)]
-    sides += [(f"{names[arm]} ≥ 0", np.eye(3)[a], 0.0) for a, arm in enumerate(bound.problem.arms)]
-    ends = np.array([bound.policy, neighbour])
-    distances = [np.abs(ends @ normal - limit).max() / np.ptp(normal) for _, normal, limit in sides]
-    return sides[int(np.argmin(distances))][0]
-
-
-def _alternative(bound: Bound) -> Array | None:
-    """The closest alternative in the problem's scenario; in a tie it is the means themselves."""
-    return None if bound.ties else bound.scenarios[bound.problem.scenario].closest_alternative
+def _lines(problem: Problem, names: Collection[str]) -> dict[str, Array]:
+    """The ends of the lines that constraints draw through the triangle, nan after each line."""
+    lines: dict[str, Array] = {}
+    rows = zip(problem.names, problem.matrix, problem.lower, problem.upper, strict=True)
+    for name, row, low, high in rows:
+        limits = sorted({float(low), float(high)})
+        every = [_crossings(row, limit) for limit in limits if np.isfinite(limit)]
+        parts = [np.vstack([ends, [np.nan, np.nan]]) for ends in every if len(ends) == 2]
+        if name in names and parts:
+            lines[name] = np.vstack(parts)
+    return lines
 
 
 def _nearest(polygon: Array, policy: Array) -> int:
     return int(np.abs(polygon - policy).max(axis=1).argmin())
-
-
-def _unit(vector: Array) -> Array:
-    length = float(np.hypot(*vector))
-    return vector / length if length > 0 else vector
-
-
-def _arc(start: float, end: float) -> Array:
-    """Points of the unit circle between two angles in degrees."""
-    angle = np.radians(np.linspace(start, end, 24))
-    return np.column_stack([np.cos(angle), np.sin(angle)])
-
-
-def _between(start: Array, end: Array) -> Array:
-    return np.linspace(start, end, 40)
 
 
 def _crossings(normal: Array, limit: float) -> Array:
@@ -261,64 +154,12 @@ def _crossings(normal: Array, limit: float) -> Array:
     return np.array(points)
 
 
-def _arrow(axes: Axes, tail: Array, head: Array) -> None:
-    axes.annotate(
-        "",
-        xy=(head[0], head[1]),
-        xytext=(tail[0], tail[1]),
-        arrowprops={"arrowstyle": "-|>", "color": RED, "linewidth": 2, "shrinkA": 0, "shrinkB": 0},
-        zorder=4,
-    )
-
-
-def _square_axes(
-    page: Page,
-    left: float,
-    top: float,
-    height: float,
-    points: Array,
-    pad: tuple[float, float],
-    label: str,
-) -> Axes:
-    """Axes with equal scales that show all points, with inches around them for labels."""
-    axes = page.axes(left, top, WIDTH, height, label)
-    low, high = points.min(axis=0), points.max(axis=0)
-    room = np.array([WIDTH, height]) - 2 * np.array(pad)
-    units_per_inch = float(((high - low) / room).max())
-    half = np.array([WIDTH, height]) * units_per_inch / 2
-    middle = (low + high) / 2
-    axes.set_xlim(middle[0] - half[0], middle[0] + half[0])
-    axes.set_ylim(middle[1] - half[1], middle[1] + half[1])
+def _square_axes(canvas: Canvas, left: float, top: float, points: Array) -> Axes:
+    """Axes with equal scales around the triangle's middle that show all points and their names."""
+    axes = canvas.axes(left, top, WIDTH, HEIGHT, "simplex")
+    low, high = points[:, 1].min(), points[:, 1].max()
+    reach = abs(points[:, 0] - MIDDLE).max()
+    inch = max(2 * reach / WIDTH, (high - low) / (HEIGHT - 2 * PAD))
+    axes.set_xlim(MIDDLE - inch * WIDTH / 2, MIDDLE + inch * WIDTH / 2)
+    axes.set_ylim((low + high - inch * HEIGHT) / 2, (low + high + inch * HEIGHT) / 2)
     return axes
-
-
-def _outside(point: Array, outward: Array, distance: float) -> Spot:
-    """A spot beside a point, in a direction."""
-    direction = _unit(outward)
-    x, y = point + distance * direction
-    horizontal = "left" if direction[0] > 0.3 else "right" if direction[0] < -0.3 else "center"
-    vertical = "bottom" if direction[1] > 0.5 else "top" if direction[1] < -0.5 else "center"
-    return float(x), float(y), horizontal, vertical
-
-
-def _beside(point: Array) -> Spot:
-    """A spot just outside the triangle."""
-    return _outside(point, point - CORNERS.mean(axis=0), 0.04)
-
-
-def _around(corner: Array) -> list[Spot]:
-    """Spots for a text at a corner of the triangle, the best first."""
-    x, y = (float(v) for v in corner)
-    near, far = 0.04, 0.1
-    if y > 0:
-        spots: list[Spot] = [(x, y + near, "center", "bottom")]
-        return [*spots, (x + far, y, "left", "center"), (x - far, y, "right", "center")]
-    inward = 1 if x < 0.5 else -1
-    inner, outer = ("left", "right") if x < 0.5 else ("right", "left")
-    return [
-        (x, y - near, "center", "top"),
-        (x + inward * near, y - near, inner, "top"),
-        (x - inward * far, y, outer, "center"),
-        (x, y - near - far, "center", "top"),
-        (x + inward * near, y - near - far, inner, "top"),
-    ]
