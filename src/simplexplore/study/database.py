@@ -16,18 +16,23 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from simplexplore.errors import SettingError, StoreError
+from simplexplore.files import is_file
 
-from .forks import FORKS
-from .sqlite_file import PATIENCE, SqliteFile
+from .sqlite_file import PATIENCE, SqliteFile, is_database
+
+Result = TypeVar("Result")
+
+# Seconds for which a lost connection is tried again: a database restarts in a few.
+RETRY_FOR = 30.0
 
 # Connections that are kept open when nobody uses them.
 _KEPT_FILES, _KEPT_SESSIONS = 64, 20
@@ -48,8 +53,8 @@ class Database:
         self._engine = self._make_engine()
         self._driver: Any = self._engine.dialect.loaded_dbapi
         weakref.finalize(self, _close, self._engine, self._pid)
-        FORKS.before.add(self)
-        FORKS.in_child.add(self)
+        if self.is_sqlite:
+            _SQLITE.add(self)
 
     @property
     def url(self) -> str:
@@ -94,52 +99,80 @@ class Database:
 
     def close(self) -> None:
         """Give connections back; later calls open new ones."""
-        with FORKS:
-            _close(self._engine, self._pid)
+        _close(self._engine, self._pid)
 
-    def before_fork(self) -> None:
-        """Let a child inherit no connection that it could not leave alone."""
-        if self.is_sqlite:
-            self._engine.dispose()
-
-    def after_fork(self) -> None:
-        """In a child: connections belong to the parent."""
-        self._engine.dispose(close=False)
-        self._pid = os.getpid()
+    def check_process(self) -> None:
+        """Raise `StoreError` in a forked child: connections and locks are those of its parent."""
+        if os.getpid() != self._pid:
+            raise StoreError(f"{self.name} was opened before a fork; open it in the child process.")
 
     # ------------------------------------------------------------------ transactions
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the store."""
-        with self._explained(), FORKS, self._connected(writing=False) as connection:
+        self.check_process()
+        with self._translate_errors(), self._connected(writing=False) as connection:
             yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that writes; on SQLite the only one at a time. To be flushed."""
-        alone = contextlib.nullcontext() if self._file is None else self._file.alone()
-        with (
-            self._explained(),
-            FORKS,
-            alone,
-            self._connected(writing=True) as connection,
-        ):
+        self.check_process()
+        lock = contextlib.nullcontext() if self._file is None else self._file.exclusive_lock()
+        with self._translate_errors(), lock, self._connected(writing=True) as connection:
             yield connection
 
     def flush(self) -> None:
         """Wait until what was committed is on the disk."""
-        with self._explained():
+        with self._translate_errors():
             if self._file is not None:
                 self._file.flush()
                 return
             # The server flushes its log up to this message, as durably as it is set up to.
-            with FORKS, self._engine.connect() as connection:
+            with self._engine.connect() as connection:
                 self.run(
                     connection,
                     "SET LOCAL synchronous_commit TO DEFAULT; "
                     "SELECT pg_logical_emit_message(true, 'simplexplore', ''); COMMIT",
                 )
+
+    def checkpoint(self) -> None:
+        """Let a plain copy of a SQLite file hold what there is by now, if nobody reads."""
+        if self._file is not None:
+            with self._translate_errors(), self._engine.connect() as connection:
+                self._file.checkpoint(_raw(connection))
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy a SQLite store to a file, as it is at this moment, while others use it.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; a store that is there is replaced. Only its owner may read the copy.
+
+        Raises
+        ------
+        SettingError
+            If the store is a PostgreSQL database, which has its own tools, or the file is there
+            and no SQLite database.
+        """
+        if self._file is None:
+            raise SettingError(
+                f"{self.name}: only SQLite stores are copied here; use PostgreSQL's pg_dump."
+            )
+        place = Path(path)
+        if place.absolute() == Path(self._url.database or "").absolute():
+            raise SettingError(f"{place}: that is the store itself; name another file.")
+        if is_file(place) and not is_database(place):
+            raise SettingError(f"{place}: it is no store, and would be lost; name another file.")
+        try:
+            with self.reading() as connection:
+                self._file.backup(_raw(connection), place)
+        except StoreError as error:
+            if isinstance(error.__cause__, OSError):
+                raise SettingError(f"cannot write the copy: {error}") from None
+            raise
 
     def run(
         self,
@@ -185,7 +218,7 @@ class Database:
             raise
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """What a database can complain about, in words."""
         try:
             yield
@@ -195,14 +228,40 @@ class Database:
             lost = not self.is_sqlite and is_operational
             if lost:
                 self._engine.dispose()
-            passing = lost and not _LASTING.search(str(cause))
+            retryable = lost and not _LASTING.search(str(cause))
             words = _reason(cause, is_operational=is_operational)
-            raise StoreError(f"{self.name}: {words}", passing=passing) from error
+            raise StoreError(f"{self.name}: {words}", retryable=retryable) from error
         except UnicodeEncodeError as error:
-            raise SettingError(f"{error.object!r} is no text that can be stored.") from None
+            wrong = error.object[error.start : error.end]
+            raise SettingError(f"{wrong!r} is no text that can be stored.") from None
         except OSError as error:
             place = error.filename or self.name  # a lock file, or what is compiled meanwhile
             raise StoreError(f"{place}: {error.strerror or error}.") from error
+
+
+class Retries:
+    """Attempts at the same thing, with longer and longer pauses."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._pause = 0.05
+
+    def wait_or_raise(self, error: StoreError) -> None:
+        """Wait for the next attempt; raise if there is no use in one."""
+        if not error.retryable or time.monotonic() - self._started > RETRY_FOR:
+            raise error
+        time.sleep(self._pause)
+        self._pause = min(2 * self._pause, 1.0)
+
+
+def retried(work: Callable[[], Result]) -> Result:
+    """Do what may be done twice, again if the connection was lost."""
+    retries = Retries()
+    while True:
+        try:
+            return work()
+        except StoreError as error:
+            retries.wait_or_raise(error)
 
 
 def _parse(url: str | os.PathLike[str]) -> sa.URL:
@@ -235,8 +294,21 @@ def _parse(url: str | os.PathLike[str]) -> sa.URL:
 
 
 def _close(engine: sa.Engine, pid: int) -> None:
-    # A forked child must not close what its parent uses.
-    engine.dispose(close=os.getpid() == pid)
+    if os.getpid() == pid:  # a forked child must not close what its parent uses
+        engine.dispose()
+
+
+_SQLITE: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    # With connections of its parent, a child could not open the file itself; see sqlite_file.py.
+    for database in [*_SQLITE]:
+        database.close()
+
+
+if hasattr(os, "register_at_fork"):  # elsewhere there are no forks
+    os.register_at_fork(before=_before_fork)
 
 
 def _raw(connection: Connection) -> Any:

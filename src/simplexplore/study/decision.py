@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .events import Event, EventError
+from .events import Event
 from .records import Answer
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
@@ -34,20 +34,15 @@ class Decision(NamedTuple):
 
 
 class Corrections(NamedTuple):
-    """Rewards that were struck out, and which decision that leaves.
+    """Rewards that were voided, and which decision that leaves.
 
     Without a reward, the evidence may have been enough at another moment, or never. What follows
-    was worked out when it was struck out and is in the journal, so that nobody decides it anew.
+    was worked out when it was voided and is in the journal, so that nobody decides it anew.
     """
 
     voided: frozenset[int] = frozenset()  # numbers of their events
     until: int = 0  # the last event that struck one out; stops recorded before it do not count
     decision: Mapping[str, Any] | None = None  # `Decision.to_data`
-
-    @property
-    def after(self) -> int | None:
-        """The event after which the study was decided, if that is before the last correction."""
-        return None if self.decision is None else int(self.decision["after"])
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Corrections:
@@ -57,16 +52,46 @@ class Corrections(NamedTuple):
         voided: set[int] = set()
         for event in events:
             assert event.data is not None
-            seq = event.data["voids"]
-            if seq in voided or not 0 < seq < event.seq:
-                raise EventError(event.seq, f"strikes out event {seq}, which cannot be")
-            voided.add(seq)
+            voided.add(event.data["voids"])
             decision = event.data.get("decision")
         return cls(frozenset(voided), events[-1].seq, decision)
 
 
+class Announced(NamedTuple):
+    """The answer that stands, and how many were taken back as rewards were struck out.
+
+    Each of these was an answer on other data, with a delta of its own. One that is the same without
+    the rewards is not taken back (docs/theory/stopping.md).
+    """
+
+    # Its policy and words; None before any answer, () if no mix keeps the limits.
+    answer: tuple[object, ...] | None = None
+    withdrawn: int = 0
+
+    def then(self, event: Event) -> Announced:
+        """After one more event."""
+        data = event.data or {}
+        if event.kind in ("extended", "ended"):  # by hand, no delta is promised
+            return self._replace(answer=None)
+        if event.kind == "stopped":
+            return self._replace(answer=_said(data))
+        if event.kind != "voided":
+            return self
+        decision = data["decision"]
+        left = None
+        if decision is not None and not decision["answer"].get("by_hand"):
+            left = _said(decision["answer"])
+        lost = self.answer is not None and left != self.answer
+        return Announced(left, self.withdrawn + lost)
+
+
+def _said(answer: Mapping[str, Any]) -> tuple[object, ...]:
+    words = (answer["words"],) if "words" in answer else ()
+    return (*(answer.get("policy") or ()), *words)
+
+
 class CorrectedError(Exception):
-    """A reward was struck out that is part of a state: that has to be added up anew."""
+    """A reward was voided that is part of a state: that has to be added up anew."""
 
 
 def equal_arrays(mine: Arrays, theirs: Arrays) -> bool:

@@ -1,46 +1,29 @@
-"""Events of a live study: what a journal is made of."""
+"""Events of a live study: what a journal is made of, and how damage to them is found.
+
+Stores hold checksums: another definition is another version of the store.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+import struct
+import zlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 # A pull is asked for; its reward arrives in time, or after it had expired; it expires; a pull
-# was made elsewhere; delta gets smaller; the evidence was enough; a remark; a reward is struck
-# out; no more pulls are given out for a while; the study is put aside; it goes on; its tags.
+# was made elsewhere; delta gets smaller; the evidence was enough; somebody says that it is good
+# enough; pulls become somebody else's; a remark; a reward is struck out; no more pulls are given
+# out for a while; the study is put aside; it goes on; many rewards of an arm by their sum; a reward
+# that looked impossible is meant.
 KINDS = (
     *("asked", "told", "late", "expired", "elsewhere", "extended", "stopped", "noted"),
-    *("voided", "paused", "archived", "resumed", "tagged"),
+    *("ended", "assigned", "voided", "paused", "archived", "resumed", "batch", "confirmed"),
 )
-REWARDED = ("told", "late", "elsewhere")
+REWARDED = ("told", "late", "elsewhere", "batch")
 
-_OF_PULLS = ("asked", "told", "late", "expired")
-_OF_ARMS = (*_OF_PULLS, "elsewhere")
-# What the data of an event must hold, of which types.
-_DATA: dict[str, dict[str, type]] = {
-    "extended": {"delta": float, "before": float},
-    "noted": {"text": str},
-    "stopped": {
-        "policy": list,
-        "mix": dict,
-        "value": float,
-        "delta": float,
-        "rewards": int,
-        "statistic": float,
-        "threshold": float,
-    },
-    # The number of the event that had the reward, and why.
-    "voided": {"voids": int, "reason": str},
-    "tagged": {"tags": list},
-}
-# Of a stop because no policy keeps the measured limits: there is none to name.
-_INFEASIBLE = {
-    name: kind for name, kind in _DATA["stopped"].items() if name not in ("policy", "value")
-}
-# Of a reward that takes the place of one that was struck out: the number of that event.
-_REPLACING = {"replaces": int}
+_NUMBERS = struct.Struct("<qqqqdd")
 
 
 class Event(NamedTuple):
@@ -48,10 +31,10 @@ class Event(NamedTuple):
 
     ``seq`` counts from 1 without gaps; ``at`` is what the clock said, in seconds since 1970,
     and decides nothing; ``arm`` is a number; ``data`` holds what only one kind of event has:
-    the answer of "stopped", delta and the one before it of "extended", the text of "noted", of
-    rewards their measurements where limits are measured, and of "voided" what follows from it for
-    the decision, see decision.py;
-    ``checksum`` is that of the journal up to this event, see checksums.py.
+    the answer of "stopped" and "ended", delta and the one before it of "extended", the text of
+    "noted", of rewards their measurements where limits are measured, of "voided" what follows
+    from it for the decision, see decision.py, and of pulls whose they are;
+    ``checksum`` is that of the journal up to this event, see `link`.
     """
 
     kind: str
@@ -65,11 +48,12 @@ class Event(NamedTuple):
     checksum: int = 0
 
 
-class EventError(Exception):
-    """An event cannot be what was recorded, or cannot follow those before it."""
-
-    def __init__(self, seq: object, fault: str) -> None:
-        super().__init__(f"event {seq} {fault}")
+def rewards_in(event: Event) -> int:
+    """How many rewards an event has."""
+    if event.kind == "batch":
+        assert event.data is not None
+        return int(event.data["n"])
+    return int(event.kind in REWARDED)
 
 
 def to_json(data: Mapping[str, Any] | str) -> str:
@@ -78,87 +62,33 @@ def to_json(data: Mapping[str, Any] | str) -> str:
 
 
 def from_json(text: str | None) -> Any:
-    """Read what `to_json` wrote; what is no JSON stays as it is, for `check_event` to find."""
+    """Read what `to_json` wrote; what is no JSON stays as it is: its checksum is wrong."""
     try:
         return None if text is None else json.loads(text)
     except (ValueError, TypeError, RecursionError):
         return str(text)
 
 
-def check_event(event: Event, arms: int, measured: Collection[str] = ()) -> None:
-    """Raise `EventError` unless an event is whole: compiled code trusts in what it is given.
+def link(previous: int, event: tuple[Any, ...]) -> int:
+    """The checksum of a journal up to an event, from that up to the one before.
 
-    `measured` names what every reward comes with.
+    `event` has the fields of `Event`, of which its own checksum does not count.
+
+    An event that was changed, left out, doubled or moved breaks the chain at that place. Before
+    the first event stands the study's number, so that journals cannot be mixed up either.
     """
-    kind = event.kind
-    if kind not in KINDS:
-        raise EventError(event.seq, f"is of an unknown kind: {kind!r}")
-    if not _is_number(event.at):
-        raise EventError(event.seq, f"has no time but {event.at!r}")
-    if kind in _OF_PULLS:
-        if type(event.pull) is not int or event.pull < 1:
-            raise EventError(event.seq, f"names the pull {event.pull!r}; pulls count from 1")
-    elif event.pull is not None:
-        raise EventError(event.seq, f"({kind}) names the pull {event.pull!r}")
-    if kind in _OF_ARMS:
-        if type(event.arm) is not int or not 0 <= event.arm < arms:
-            raise EventError(
-                event.seq, f"names arm number {event.arm!r}; there are 0 to {arms - 1}"
-            )
-    elif event.arm is not None:
-        raise EventError(event.seq, f"({kind}) names arm number {event.arm!r}")
-    if kind in REWARDED:
-        if not _is_number(event.reward):
-            raise EventError(event.seq, f"has the reward {event.reward!r}, which is no number")
-    elif event.reward is not None:
-        raise EventError(event.seq, f"({kind}) has the reward {event.reward!r}")
-    if not isinstance(event.key, str | None):
-        raise EventError(event.seq, f"has the key {event.key!r}, which is no text")
-    if kind in _DATA:
-        _check_data(event, _DATA[kind], arms)
-    elif kind in REWARDED and measured:
-        _check_measurements(event, measured)
-    elif kind in ("told", "late") and event.data is not None:
-        _check_data(event, _REPLACING, arms)
-    elif event.data is not None:
-        raise EventError(event.seq, f"({kind}) has data: {event.data!r}")
-
-
-def _check_measurements(event: Event, measured: Collection[str]) -> None:
-    data = event.data if isinstance(event.data, Mapping) else {}
-    values = data.get("measured")
-    if (
-        not isinstance(values, Mapping)
-        or values.keys() != set(measured)
-        or not all(map(_is_number, values.values()))
-    ):
-        raise EventError(event.seq, f"has the measurements {values!r}, not {', '.join(measured)}")
-    if "replaces" in data and type(data["replaces"]) is not int:
-        raise EventError(event.seq, f"({event.kind}) says replaces = {data['replaces']!r}")
-
-
-def _check_data(event: Event, wanted: Mapping[str, type], arms: int) -> None:
-    data = event.data if isinstance(event.data, Mapping) else {}
-    if event.kind == "stopped" and data.get("infeasible") is True:
-        wanted = _INFEASIBLE
-    for name, kind in wanted.items():
-        value = data.get(name)
-        # Evidence may be infinite, and JSON makes whole numbers of some.
-        if type(value) is not kind and not (kind is float and type(value) is int):
-            raise EventError(event.seq, f"({event.kind}) says {name} = {value!r}")
-    decision = data.get("decision")
-    if event.kind == "voided" and decision is not None:
-        answer = decision.get("answer") if isinstance(decision, Mapping) else None
-        if answer is None or type(decision.get("after")) is not int:
-            raise EventError(event.seq, f"(voided) says decision = {decision!r}")
-        stopped = event._replace(kind="stopped", data=answer)
-        _check_data(stopped, _DATA["stopped"], arms)
-    if not all(isinstance(tag, str) for tag in data.get("tags", ())):
-        raise EventError(event.seq, f"has the tags {data['tags']!r}")
-    policy = data.get("policy", [0.0] * arms) if wanted is not _INFEASIBLE else [0.0] * arms
-    if len(policy) != arms or not all(map(_is_number, policy)):
-        raise EventError(event.seq, f"has the policy {policy!r} for {arms} arms")
-
-
-def _is_number(value: object) -> bool:
-    return type(value) is float and math.isfinite(value)
+    kind, pull, arm, reward, key, data, at, seq, _ = event
+    try:
+        text = kind.encode() + _NUMBERS.pack(
+            previous,
+            seq,
+            -1 if pull is None else pull,
+            -1 if arm is None else arm,
+            math.nan if reward is None else reward,
+            at,
+        )
+    except (AttributeError, struct.error):  # no event, but its place may be wanted all the same
+        text = repr((previous, *event[:4], at, seq)).encode()
+    if key is not None or data is not None:
+        text += f"{key!r} {None if data is None else to_json(data)!r}".encode()
+    return zlib.crc32(text)

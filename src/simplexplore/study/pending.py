@@ -12,6 +12,7 @@ class PendingPull(NamedTuple):
 
     arm: int
     at: float
+    by: str | None = None  # who makes it
 
 
 class PendingPulls(dict[int, PendingPull]):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from simplexplore.errors import Place, PullError, SettingError
+from simplexplore.errors import Location, PullError, RewardError, SettingError
 
 
 @dataclass(frozen=True)
@@ -21,40 +22,63 @@ class Pull:
         The arm to play.
     at : float
         When it was asked for, in seconds since 1970.
+    by : str or None
+        Who makes it.
     """
 
     id: str
     arm: str
     at: float
+    by: str | None = None
 
 
 @dataclass(frozen=True)
 class Reward:
     """A reward to tell: of a pull, or of an arm that was played elsewhere.
 
+    Or many rewards of an arm, by what their family needs to know of them: `n` of them have the
+    mean `mean` (Gaussian; with unknown sigma also their standard deviation `sd`), or `successes` of
+    them are 1 (Bernoulli), or they add up to `total` (Poisson). How many there are must not depend
+    on their values.
+
     Attributes
     ----------
-    reward : float
+    reward : float or None
     pull : str or None
         The id of the pull.
     arm : str or None
         Instead of a pull, the arm that was played elsewhere.
     key : str or None
-        With a key, telling it twice counts once.
+        With a key, telling it twice counts once; many rewards need one.
     measured : mapping or None
         The measurements of the pull by name, if the problem has measured limits.
+    n, successes, total : int or None
+    mean, sd : float or None
 
     Examples
     --------
     >>> Reward(7.5, arm="pizza", key="table 4").arm
     'pizza'
+    >>> Reward(arm="pizza", n=48, mean=7.31, key="monday").n
+    48
     """
 
-    reward: float
+    reward: float | None = None
     pull: str | None = None
     arm: str | None = None
     key: str | None = None
     measured: Mapping[str, float] | None = None
+    n: int | None = None
+    mean: float | None = None
+    sd: float | None = None
+    successes: int | None = None
+    total: int | None = None
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether many rewards are told."""
+        many = (self.n, self.mean, self.sd, self.successes, self.total)
+        return any(value is not None for value in many)
 
 
 @dataclass(frozen=True)
@@ -67,11 +91,15 @@ class Told:
         The id of the pull; None for a pull made elsewhere.
     arm : str
     reward : float
+        Of many rewards, their mean.
     outcome : str
         ``"told"``; ``"late"`` (its pull had expired; it still counts); ``"elsewhere"`` (of a pull
-        made elsewhere); ``"repeated"`` (it was known already).
+        made elsewhere); ``"batch"`` (many rewards); ``"repeated"`` (it was known already).
     stopped : bool
         Whether the study has its answer.
+    held : bool
+        Whether it looks impossible, so that the study does not stop before somebody confirms or
+        voids it.
     """
 
     pull: str | None
@@ -79,6 +107,12 @@ class Told:
     reward: float
     outcome: str
     stopped: bool
+    held: bool = False
+
+
+def id_of(pull: str | Pull) -> str:
+    """The id of a pull."""
+    return pull.id if isinstance(pull, Pull) else pull
 
 
 class PullIds:
@@ -124,17 +158,30 @@ Answers = list[Told]
 
 # A reward; or a pull, its reward and, where limits are measured, its measurements.
 RewardLike = (
-    Reward | tuple[str | Pull, float] | tuple[str | Pull, float, Mapping[str, float] | None]
+    Reward
+    | Mapping[str, Any]
+    | tuple[str | Pull, float]
+    | tuple[str | Pull, float, Mapping[str, float] | None]
 )
 
 
+_FIELDS = tuple(field.name for field in fields(Reward))
+
+
 def as_reward(item: RewardLike) -> Reward:
-    """A reward to tell, from itself or from a pull and its reward."""
+    """A reward to tell, from itself, from its fields, or from a pull and its reward."""
     if isinstance(item, Reward):
         return item
+    if isinstance(item, Mapping):
+        unknown = item.keys() - _FIELDS
+        if unknown:
+            raise RewardError(
+                f"a reward has no {', '.join(map(repr, sorted(unknown)))}; it may have "
+                f"{', '.join(_FIELDS)}."
+            )
+        return Reward(**item)
     pull, reward, *measured = item
-    identity = pull.id if isinstance(pull, Pull) else pull
-    return Reward(reward, identity, measured=measured[0] if measured else None)
+    return Reward(reward, id_of(pull), measured=measured[0] if measured else None)
 
 
 def named(rewards: Sequence[Reward], key: str | None) -> list[Reward]:
@@ -153,12 +200,24 @@ def check_key(key: object) -> None:
         raise SettingError(f"a key is a text of 1 to 200 characters; got {key!r}.")
 
 
-def place_in_words(place: Place) -> str:
+def check_owner(by: object) -> None:
+    """Raise `SettingError` unless pulls can be somebody's of this name."""
+    if not (isinstance(by, str) and len(by.strip()) > 0 and len(by) <= 50 and by.isprintable()):
+        raise SettingError(f"by: who makes a pull is a name of 1 to 50 characters; got {by!r}.")
+
+
+def check_text(text: str, what: str) -> None:
+    """Raise `SettingError` unless this can be kept in a journal."""
+    if not text.strip() or len(text) > 10_000:
+        raise SettingError(f"{what} a text of 1 to 10,000 characters.")
+
+
+def place_in_words(place: Location) -> str:
     """Where a reward came from, as messages begin.
 
     Examples
     --------
-    >>> place_in_words(Place(file="week 3.csv", line=7)), place_in_words(Place(row=2))
+    >>> place_in_words(Location(file="week 3.csv", line=7)), place_in_words(Location(row=2))
     ('week 3.csv, line 7', 'reward 3')
     """
     if place.line is not None:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NotRequired, cast
+from typing import Any, Literal, NotRequired, cast
 
 # Not that of `typing`: pydantic, with which the service describes these, wants this one
 # before Python 3.12.
 from typing_extensions import TypedDict
 
-from simplexplore.errors import Place, SimplexploreError
-
 from .events import Event
-from .pulls import PullIds, Reward, place_in_words
+from .settings import Definition
 
 StateName = Literal["running", "stopped", "paused", "archived"]
 
 
 class SureSoFar(TypedDict, total=False):
-    """Of an answer that came when the samples were spent: delta is not promised."""
+    """Of an answer that came when the samples were spent, or by hand: delta is not promised."""
 
-    confidence: float
+    confidence: float | None
     regret_bound: float | None
+    by_hand: bool  # whether somebody said that it is good enough, and why
+    reason: str
 
 
 class Answer(SureSoFar):
@@ -35,6 +34,7 @@ class Answer(SureSoFar):
     statistic: float
     threshold: float
     infeasible: NotRequired[bool]  # whether that is so; where limits are measured
+    words: NotRequired[str]  # the answer to a question besides the best mix
 
 
 class About(TypedDict):
@@ -69,7 +69,6 @@ class StudySummary(TypedDict):
     progress: float | None
     answer: Answer | None
     stop_when: NotRequired[dict[str, float]]  # with a budget no delta is promised
-    tags: NotRequired[list[str]]
     trouble: NotRequired[str]  # what is damaged; the rest may not be right then
 
 
@@ -82,21 +81,9 @@ class HistoryPoint(TypedDict):
     statistic: float
     threshold: float
     policy: list[float] | None  # None while none seems to keep the measured limits
-    counts: NotRequired[list[int]]  # rewards by arm; of older points they are not known
+    counts: list[int]  # rewards by arm
     # Low, mean and high by arm at every 10% more rewards, of up to 100 arms; None: unlimited.
     means: NotRequired[list[list[float | None]]]
-
-
-class Decision(TypedDict):
-    """When a study was decided, and on which evidence; later rewards do not change it."""
-
-    at: float
-    seq: int  # number of the event with which the evidence was enough
-    samples: int
-    statistic: float
-    threshold: float
-    delta: float
-    later: int  # rewards that came after it
 
 
 class CheckedRow(TypedDict):
@@ -109,6 +96,8 @@ class CheckedRow(TypedDict):
     key: str | None
     outcome: str
     measured: NotRequired[dict[str, float]]
+    n: NotRequired[int]  # of many rewards, whose mean it is
+    usual: NotRequired[list[float]]  # where rewards lie, if this one looks impossible
 
 
 class Fault(TypedDict):
@@ -125,39 +114,8 @@ class CheckedFile(TypedDict):
     faults: list[Fault]
 
 
-def checked_file(
-    rewards: Sequence[Reward],
-    places: Sequence[Place],
-    outcomes: Sequence[str | None],
-    errors: Sequence[SimplexploreError],
-) -> CheckedFile:
-    """Rows that are right, and what is wrong with the others in the order of the file."""
-    faults: list[Fault] = []
-    for error in errors:
-        place = error.place or Place()
-        text = str(error).removesuffix(" Nothing was recorded.")
-        faults.append({"line": place.line, "text": text.removeprefix(f"{place_in_words(place)}: ")})
-    rows: list[CheckedRow] = []
-    for one, place, outcome in zip(rewards, places, outcomes, strict=True):
-        if outcome is None:
-            continue
-        rows.append(
-            {
-                "line": place.line,
-                "pull": one.pull,
-                "arm": one.arm,
-                "reward": float(one.reward),
-                "key": one.key,
-                "outcome": outcome,
-            }
-        )
-        if one.measured:
-            rows[-1]["measured"] = dict(one.measured)
-    return {"rows": rows, "faults": sorted(faults, key=lambda fault: fault["line"] or 0)}
-
-
 class VoidDecision(TypedDict):
-    """What was decided without a reward that was struck out."""
+    """What was decided without a reward that was voided."""
 
     after: int
     at: float
@@ -176,14 +134,21 @@ class EventRecord(TypedDict):
     reward: NotRequired[float]
     measured: NotRequired[dict[str, float]]
     key: NotRequired[str]
-    # Of a note; of tags; of a reward that was struck out (the number of its event, and what is
+    # Of a note; of a reward that was voided (the number of its event, and what is
     # decided without it), and of the one in its place; of an extension; of an answer.
     text: NotRequired[str]
-    tags: NotRequired[list[str]]
     voids: NotRequired[int]
     reason: NotRequired[str]
     decision: NotRequired[VoidDecision | None]
     replaces: NotRequired[int]
+    by: NotRequired[str]  # of a pull asked for, and of pulls that were assigned, by number
+    numbers: NotRequired[list[int]]
+    # Of how many rewards it is the mean, and their deviation; what is usual, if it looks
+    # impossible; the number of an event that is meant although it does.
+    n: NotRequired[int]
+    sd: NotRequired[float]
+    held: NotRequired[dict[str, Any]]
+    confirms: NotRequired[int]
     delta: NotRequired[float]
     before: NotRequired[float]
     policy: NotRequired[list[float] | None]
@@ -195,17 +160,17 @@ class EventRecord(TypedDict):
     threshold: NotRequired[float]
 
 
-def event_record(event: Event, ids: PullIds, arms: Sequence[str]) -> EventRecord:
-    """An event of a study whose pulls have these ids."""
+def event_record(event: Event, made: Definition) -> EventRecord:
+    """An event of a study."""
     record: EventRecord = {"seq": event.seq, "at": event.at, "event": event.kind}
     if event.pull is not None:
         record["number"] = event.pull
     if event.kind == "asked":
         assert event.pull is not None
         assert event.arm is not None
-        record["pull"] = ids.write(event.pull, event.arm, event.at)
+        record["pull"] = made.ids.write(event.pull, event.arm, event.at)
     if event.arm is not None:
-        record["arm"] = arms[event.arm]
+        record["arm"] = made.plan.problem.arms[event.arm]
     if event.reward is not None:
         record["reward"] = event.reward
     if event.key is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from sqlalchemy.engine import Row
@@ -14,14 +14,30 @@ from simplexplore.errors import ConflictError, SettingError, SimplexploreError
 from simplexplore.problem.problem import Problem
 from simplexplore.problem.stop_when import check_stop_when
 
-from .checksums import of_study
 from .events import from_json
 from .records import StateName, StudySummary
 from .settings import Settings
-from .store import Store
+from .store import Store, of_study
 
 # Seconds since 1970 beyond which no calendar goes.
 _LATEST = 1e11
+
+
+def _is_count(given: object) -> bool:
+    return type(given) is int and given >= 0
+
+
+def _is_float(given: object) -> bool:
+    return type(given) is float and abs(given) < _LATEST
+
+
+# What a study's row may say.
+_RIGHT: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("head", "asked", "rewards", "pending"), _is_count),
+    "state": get_args(StateName).__contains__,
+    **dict.fromkeys(("created", "changed", "delta"), _is_float),
+    "progress": lambda given: given is None or (_is_float(given) and 0 <= given <= 1),
+}
 
 
 def register(store: Store, name: str, problem: Problem, settings: Settings) -> Row[Any]:
@@ -47,19 +63,8 @@ def register(store: Store, name: str, problem: Problem, settings: Settings) -> R
             delta=problem.delta,
         )
     store.flush()
-    return find(store, name)
-
-
-def is_taken(store: Store, name: str) -> bool:
-    """Whether there is a study of that name, once everybody who was making one is done."""
-    with store.writing() as connection:
-        return store.reserve(connection, name) is not None
-
-
-def find(store: Store, name: str) -> Row[Any]:
-    """The row of a study."""
-    with store.reading() as connection:
-        return store.find(connection, name)
+    store.checkpoint()
+    return store.find(name)
 
 
 def summaries(
@@ -76,26 +81,18 @@ def summaries(
     return [_summary(row) for row in store.page(limit, after, archived=archived)]
 
 
-def trouble_of(row: Mapping[str, Any]) -> str | None:
+def find_damage(row: Mapping[str, Any]) -> str | None:
     """What is wrong with the row of a study, as far as one can tell from it."""
     fixed = [row[name] for name in ("code", "created", "problem", "settings")]
     if row["fixed"] != of_study(*fixed):
-        return "what it was made with (problem or settings) is not what was recorded"
+        return "checksum mismatch in its definition (problem or settings)"
     try:
         Settings.from_text(row["settings"])
     except (SimplexploreError, ValueError, TypeError, AttributeError):
         return "its settings cannot be read"
-    for name in ("head", "asked", "rewards", "pending"):
-        if type(row[name]) is not int or row[name] < 0:
+    for name, is_right in _RIGHT.items():
+        if not is_right(row[name]):
             return f"its row says {name} = {row[name]!r}"
-    if row["state"] not in get_args(StateName):
-        return f"its row says state = {row['state']!r}"
-    for name in ("created", "changed", "delta"):
-        if type(row[name]) is not float or not abs(row[name]) < _LATEST:
-            return f"its row says {name} = {row[name]!r}"
-    progress = row.get("progress", None)
-    if progress is not None and not (type(progress) is float and 0 <= progress <= 1):
-        return f"its row says progress = {progress!r}"
     if _answer(row) is None and row["state"] == "stopped":
         return "its answer cannot be read"
     if row.get("last", row["checksum"]) != row["checksum"]:
@@ -109,7 +106,7 @@ def _answer(row: Mapping[str, Any]) -> Any:
 
 
 def _summary(row: Mapping[str, Any]) -> StudySummary:
-    trouble = trouble_of(row)
+    trouble = find_damage(row)
     settings = from_json(row["settings"])
     settings = settings if isinstance(settings, dict) else {}
     summary: StudySummary = {
@@ -132,9 +129,6 @@ def _summary(row: Mapping[str, Any]) -> StudySummary:
         summary["stop_when"] = goal
         if "budget" in goal and summary["state"] != "stopped":
             summary["progress"] = min(1.0, summary["rewards"] / goal["budget"])
-    tags = from_json(row["tags"])
-    if isinstance(tags, list):
-        summary["tags"] = [str(tag) for tag in tags]
     if trouble is not None:
         summary["trouble"] = f"damaged: {trouble}. Put back a copy of the store."
     return summary

@@ -1,9 +1,13 @@
 """A replica of one study's state in the memory of one process.
 
 Inside the transaction that writes, it catches up with what others have recorded: decisions
-are taken one after the other, whoever takes them. On SQLite such a transaction keeps the writers of
-all studies waiting, so what takes long is decided before it begins, and decided anew in the seldom
-case that another process has recorded something meanwhile.
+are taken one after the other, whoever takes them. Requests that come together share a transaction
+and its flush, each decided with what those before it have decided; one that comes alone is such a
+group, too.
+
+On SQLite a transaction keeps the writers of all studies waiting, so what takes long is decided
+before it begins, and decided anew in the seldom case that another process has recorded something
+meanwhile.
 """
 
 from __future__ import annotations
@@ -14,33 +18,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy.engine import Connection, Row
+from simplexplore.errors import SimplexploreError, StoreError
 
-from simplexplore.errors import StoreError
-from simplexplore.exploration.plan import Plan
-
+from .database import Retries
 from .decision import CorrectedError, Corrections
 from .events import Event
-from .forks import FORKS
-from .journal import AnotherPast, Journal
-from .pulls import PullIds
+from .health import Health, HealthCheck
+from .history import History
+from .journal import CHUNK, Head, HistoryDivergedError, Journal
 from .records import HistoryPoint
-from .retries import Retries
+from .settings import Definition
+from .snapshot import code_of, from_bytes
 from .state import State
-from .store import CHUNK, Head, Store
-from .transaction import Transaction, snapshot_code
+from .store import Store
+from .transaction import Request, Result, Transaction, beginning
 
-Result = TypeVar("Result")
+View = TypeVar("View", History, Health)
 
 # Decisions with so many arms or events, or of studies of which one took so many seconds lately, are
 # not taken while others wait.
 _MANY_ARMS, _MANY_EVENTS, _LONG = 16, 256, 0.02
 
 # How much of a long time is remembered at the next decision: functions are slow until compiled.
-_MEMORY = 0.9
+_DECAY = 0.9
 
 # Seconds in which a study that several processes write to decides inside its transactions.
-_CROWDED = 60.0
+_CONTENDED = 60.0
 
 
 class Replica:
@@ -50,69 +53,97 @@ class Replica:
     ----------
     store : Store
         Where the journal is.
-    plan : Plan
-        What is explored, and how.
-    ids : PullIds
-        What pulls are called outside.
+    definition : Definition
+        What was fixed when the study was made.
     """
 
-    def __init__(self, store: Store, row: Row[Any], plan: Plan, seed: int) -> None:
-        self.store, self.plan, self.seed = store, plan, seed
-        self.ids = PullIds(row.name, row.code)
-        self._journal = Journal(store, row, plan.problem)
-        self.after_fork()
-        FORKS.in_child.add(self)
-
-    def after_fork(self) -> None:
-        """Begin anew: another thread may have been at work on the state."""
+    def __init__(self, store: Store, definition: Definition) -> None:
+        self.store, self.definition = store, definition
+        self._has_many_arms = definition.plan.problem.size >= _MANY_ARMS
         self._mutex = threading.RLock()
         self._state: State | None = None
-        self._transaction: Transaction | None = None
-        self._decider: int | None = None  # the thread whose transaction it is
+        self._views = threading.Lock()  # the first time they take as long as a replay
+        self._history: History | None = None
+        self._health: Health | None = None
         self._longest = 0.0  # seconds that a decision took lately
-        self._crowded_until = 0.0
+        self._contended_until = 0.0
+
+    @contextmanager
+    def _reading(self) -> Iterator[Journal]:
+        with self.store.reading() as connection:
+            yield Journal(self.store, self.definition, connection)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Journal]:
+        with self.store.writing() as connection:
+            yield Journal(self.store, self.definition, connection)
 
     # ------------------------------------------------------------------ reading
 
     @property
     def head(self) -> int:
         """The number of the last event."""
-        with self.store.reading() as connection:
-            return int(self._journal.head(connection).seq)
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether the state is in memory; else the journal has to be read."""
-        return self._state is not None
+        with self._reading() as journal:
+            return int(journal.head().seq)
 
     @contextmanager
     def latest(self) -> Iterator[State]:
         """The state as it is now, for this thread alone."""
-        with FORKS, self._mutex:
-            with self.store.reading() as connection:
-                state = self._caught_up(connection, self._journal.head(connection))
+        self.store.check_process()  # in a child, nobody would ever unlock the mutex
+        with self._mutex:
+            with self._reading() as journal:
+                state = self._caught_up(journal, journal.head())
             yield state
 
     def events(self, after: int, limit: int) -> list[Event]:
         """The journal after a given event."""
-        with self.store.reading() as connection:
-            limit = min(limit, self._journal.head(connection).seq - after)
-            found = self._journal.read(connection, after, limit) if limit > 0 else []
-        if len(found) < limit:
-            raise self._journal.damaged(f"event {after + len(found) + 1} is missing")
+        with self._reading() as journal:
+            limit = min(limit, journal.head().seq - after)
+            found = journal.read(after, limit) if limit > 0 else []
+            if len(found) < limit:
+                raise journal.damaged(f"event {after + len(found) + 1} is missing")
         return found
 
     def each_event(self) -> Iterator[Event]:
         """The whole journal up to now, read in chunks."""
-        with self.store.reading() as connection:
-            head = self._journal.head(connection).seq
-            for chunk in self._journal.chunks(connection, 0, head):
+        with self._reading() as journal:
+            for chunk in journal.chunks(0, journal.head().seq):
                 yield from chunk
 
     def history(self, after: int) -> list[HistoryPoint]:
-        """Statistic against threshold after a given event."""
-        with self.store.reading() as connection:
-            return self._journal.points(connection, after)
+        """Evidence over time after a given event, derived from the journal."""
+        self.store.check_process()
+        with self._views:
+            self._history = self._followed(
+                self._history, lambda found: History(beginning(self.definition, found))
+            )
+            return [point for point in self._history.points if point["seq"] > after]
+
+    def health(self) -> list[HealthCheck]:
+        """What is unusual about the study so far, derived from the journal."""
+        self.store.check_process()
+        made = self.definition
+        with self._views:
+            self._health = self._followed(
+                self._health, lambda found: Health(made.plan.problem, found, made.number)
+            )
+            return self._health.report()
+
+    def _followed(self, known: View | None, new: Callable[[Corrections], View]) -> View:
+        """A view of the whole journal: the known one brought up to date, or a new one."""
+        with self._reading() as journal:
+            head = journal.head().seq
+            found = journal.corrections(head)
+            if known is None or known.corrections != found or known.seq > head:
+                known = new(found)
+            try:
+                for events in journal.chunks(known.seq, head, checksum=known.checksum):
+                    known.take(events)
+            except HistoryDivergedError:
+                known = new(found)
+                for events in journal.chunks(0, head):
+                    known.take(events)
+            return known
 
     def verify(self) -> bool:
         """Replay the whole journal and compare with the state in use, to the last bit.
@@ -120,18 +151,15 @@ class Replica:
         `StoreError` says which event was damaged, if one was.
         """
         with self.latest() as state:
-            with self.store.reading() as connection, self._journal.explained():
-                replayed = self._beginning(self._journal.corrections(connection, state.seq))
-                for events in self._journal.chunks(connection, 0, state.seq):
+            with self._reading() as journal:
+                replayed = beginning(self.definition, journal.corrections(state.seq))
+                for events in journal.chunks(0, state.seq):
                     replayed.replay(events)
             return state.same_as(replayed)
 
     # ------------------------------------------------------------------ catching up
 
-    def _beginning(self, corrections: Corrections) -> State:
-        return State(self.plan, self.seed, self._journal.study, corrections)
-
-    def _caught_up(self, connection: Connection, head: Head, found: Sequence[Event] = ()) -> State:
+    def _caught_up(self, journal: Journal, head: Head, found: Sequence[Event] = ()) -> State:
         """The state after every event up to the head."""
         state, self._state = self._state, None
         try:
@@ -140,170 +168,183 @@ class Replica:
                 or state.seq > head.seq
                 or (state.seq == head.seq and state.checksum != head.checksum)
             ):
-                raise AnotherPast
-            self._catch_up(connection, state, head.seq, found)
-        except (AnotherPast, CorrectedError):
-            state = self._load(connection, head.seq)
-            self._catch_up(connection, state, head.seq)
+                raise HistoryDivergedError
+            self._catch_up(journal, state, head.seq, found)
+        except (HistoryDivergedError, CorrectedError):
+            state = self._load(journal, head.seq)
+            self._catch_up(journal, state, head.seq)
         if state.checksum != head.checksum:
-            raise self._journal.damaged(f"its row and event {head.seq}, the last one, do not agree")
+            raise journal.damaged(f"its row and event {head.seq}, the last one, do not agree")
         self._state = state
         return state
 
-    def _load(self, connection: Connection, head: int) -> State:
+    def _load(self, journal: Journal, head: int) -> State:
         """The state from the last snapshot, or from nothing.
 
         A snapshot is used only if it is of the journal that the store holds, of which the last
         events before it are checked here, and all of them by `verify`.
         """
-        corrections = self._journal.corrections(connection, head)
-        fresh = self._beginning(corrections)
-        data = self.store.snapshot(connection, self._journal.study, snapshot_code(fresh))
-        state = None if data is None else State.from_snapshot(self.plan, data)
+        corrections = journal.corrections(head)
+        fresh = beginning(self.definition, corrections)
+        data = journal.snapshot(code_of(fresh))
+        state = None if data is None else from_bytes(data, self.definition.plan)
         if state is None or not 0 < state.seq <= head or state.corrections != corrections:
             return fresh
         first = max(0, state.seq - CHUNK)
-        events = self._journal.read(connection, first, state.seq - first)
+        events = journal.read(first, state.seq - first)
         return state if events and events[-1].checksum == state.checksum else fresh
 
     def _catch_up(
-        self, connection: Connection, state: State, head: int, found: Sequence[Event] = ()
+        self, journal: Journal, state: State, head: int, found: Sequence[Event] = ()
     ) -> None:
         """Take in what was recorded since."""
-        chunks = self._journal.chunks(
-            connection, state.seq, head, found=found, checksum=state.checksum
-        )
-        with self._journal.explained():
-            for events in chunks:
-                state.replay(events)
+        for events in journal.chunks(state.seq, head, found=found, checksum=state.checksum):
+            state.replay(events)
 
     # ------------------------------------------------------------------ writing
 
-    def transact(
-        self,
-        work: Callable[[Transaction], Result],
-        *,
-        idempotent: bool = False,
-        events: int = 1,
-        keys: Sequence[str] = (),
-        flushing: bool = True,
-    ) -> Result:
-        """Let a decision about some events be taken in a transaction of its own.
+    def run(self, request: Request[Result]) -> Result:
+        """Decide one request; returns its result, or raises its error."""
+        (outcome,) = self.commit([request])
+        if isinstance(outcome, BaseException):
+            raise outcome
+        result: Result = outcome
+        return result
 
-        It sees the latest state, and what was recorded under keys is read when it begins. Inside
-        another decision it becomes part of that one's transaction, which is flushed when it ends.
-        Who has it not flushed does so before anything is acknowledged.
+    def commit(self, requests: Sequence[Request[Any]], *, flushing: bool = True) -> list[Any]:
+        """Decide requests in one transaction.
+
+        Returns results, and errors in place of those that were refused. When this returns, all of
+        it is on the disk, or will be once the store is flushed: who has it not flushed does so
+        before anything is acknowledged.
+        """
+        try:
+            return self._committed(requests, flushing)
+        except Exception as error:
+            # Of a store that is away, all have waited long enough.
+            if len(requests) == 1 or (isinstance(error, StoreError) and error.retryable):
+                return [error] * len(requests)
+        # Something is wrong with one of them, or with the store: each is told what concerns it.
+        return [self.commit([one], flushing=flushing)[0] for one in requests]
+
+    def can_share_flush(self, requests: Sequence[Request[Any]]) -> bool:
+        """Whether writers of other studies can wait for these: on SQLite, where they are quick.
+
+        They take turns there anyway. Whoever has to read a journal first does not.
+        """
+        return (
+            self.store.is_sqlite
+            and self._state is not None
+            and not self._is_long(_events(requests))
+        )
+
+    def _committed(self, requests: Sequence[Request[Any]], flushing: bool) -> list[Any]:
+        """Decide and write.
 
         A lost connection is tried again for a while, unless it was lost during the commit and
-        the decision is not idempotent: then nobody knows whether it was recorded.
+        a request is not idempotent: then nobody knows whether it was recorded.
         """
-        if self._decider == threading.get_ident():
-            assert self._transaction is not None
-            return work(self._transaction)
         retries = Retries()
         while True:
             attempt = _Attempt()
             try:
-                with FORKS, self._mutex:
-                    result = self._attempt(work, attempt, events, keys)
+                self.store.check_process()
+                with self._mutex:
+                    outcomes = self._attempt(requests, attempt)
                 if flushing:
                     self.store.flush()  # other threads go on meanwhile
-                return result
+                return outcomes
             except StoreError as error:
-                if error.passing and attempt.is_committing and not idempotent:
+                is_safe = all(request.idempotent for request in requests)
+                if error.retryable and attempt.is_committing and not is_safe:
                     raise StoreError(
                         f"{error} This may have been recorded all the same: look before you repeat "
                         "it. Under a key, repeating is safe.",
-                        passing=True,
+                        retryable=True,
                     ) from error
                 retries.wait_or_raise(error)
 
-    def _attempt(
-        self,
-        work: Callable[[Transaction], Result],
-        attempt: _Attempt,
-        events: int,
-        keys: Sequence[str],
-    ) -> Result:
-        if self.is_long(events):
-            try:
-                return self._decided_before(work, attempt, keys)
-            except _OvertakenError:
-                self._crowded_until = time.monotonic() + _CROWDED
-        if self._state is None:
-            with self.latest():  # a long replay should not hold up other writers
-                pass
-        with self._forgetting() as kept, self.store.writing() as connection:
-            after = 0 if self._state is None else self._state.seq
-            head, found, keyed = self._journal.lock(connection, after, keys)
-            began = time.perf_counter()
-            state = self._caught_up(connection, head, found)
-            transaction = Transaction(self.store, self._journal, connection, state, self._beginning)
-            transaction.remember(keys, keyed)
-            kept.append(transaction)
-            result = self._decided(work, transaction, began)
-            transaction.write(connection)
-            self._state = transaction.state
-            attempt.is_committing = True
-        return result
-
-    def _decided(
-        self, work: Callable[[Transaction], Result], transaction: Transaction, began: float
-    ) -> Result:
-        self._transaction, self._decider = transaction, threading.get_ident()
+    def _attempt(self, requests: Sequence[Request[Any]], attempt: _Attempt) -> list[Any]:
+        keys = [key for request in requests for key in request.keys]
         try:
-            result = work(transaction)
-        finally:
-            self._transaction = self._decider = None
-        transaction.conclude()
-        self._longest = max(_MEMORY * self._longest, time.perf_counter() - began)
-        return result
-
-    def is_long(self, events: int) -> bool:
-        """Whether a decision may take so long that the writers of other studies should not wait."""
-        if not self.store.is_sqlite or time.monotonic() < self._crowded_until:
-            return False
-        large = self.plan.problem.size >= _MANY_ARMS or events >= _MANY_EVENTS
-        return large or self._longest > _LONG
-
-    def _decided_before(
-        self, work: Callable[[Transaction], Result], attempt: _Attempt, keys: Sequence[str]
-    ) -> Result:
-        """Decide, then write if nobody else has written to this study meanwhile."""
-        with self.latest() as state:
-            seen = state.seq, state.checksum
-        with self._forgetting() as kept:
-            transaction = Transaction(self.store, self._journal, None, state, self._beginning)
-            transaction.look_up(keys)
-            kept.append(transaction)
-            result = self._decided(work, transaction, time.perf_counter())
-            if transaction.is_dirty:
-                with self.store.writing() as connection:
-                    head, *_ = self._journal.lock(connection, seen[0])
-                    if (head.seq, head.checksum) != seen:
-                        raise _OvertakenError
-                    transaction.write(connection)
-                    self._state = transaction.state
-                    attempt.is_committing = True
-        return result
-
-    @contextmanager
-    def _forgetting(self) -> Iterator[list[Transaction]]:
-        """Read the state again after a failure: what was decided may not have been recorded."""
-        begun: list[Transaction] = []
-        try:
-            yield begun
+            if self._is_long(_events(requests)):
+                try:
+                    return self._decide_optimistically(requests, keys, attempt)
+                except _ConcurrentWriteError:
+                    self._contended_until = time.monotonic() + _CONTENDED
+            if self._state is None:
+                with self.latest():  # a long replay should not hold up other writers
+                    pass
+            with self._writing() as journal:
+                head, found, keyed = journal.lock(self._state.seq if self._state else 0, keys)
+                began = time.perf_counter()
+                state = self._caught_up(journal, head, found)
+                transaction = Transaction(self.definition, journal, state, keys, keyed)
+                outcomes = self._decided(requests, transaction, attempt, began)
+                self._write(journal, transaction, attempt)
+            return outcomes
         except BaseException:
-            if any(transaction.is_dirty for transaction in begun):
-                self._state = None
+            if attempt.transaction is not None and attempt.transaction.is_dirty:
+                self._state = None  # what was decided may not have been recorded
             raise
 
+    def _decided(
+        self,
+        requests: Sequence[Request[Any]],
+        transaction: Transaction,
+        attempt: _Attempt,
+        began: float,
+    ) -> list[Any]:
+        attempt.transaction, outcomes = transaction, []
+        for request in requests:
+            try:
+                outcomes.append(request.work(transaction))
+            except SimplexploreError as error:
+                if transaction.is_broken or isinstance(error, StoreError):
+                    raise
+                outcomes.append(error)
+        self._longest = max(_DECAY * self._longest, time.perf_counter() - began)
+        return outcomes
 
-class _OvertakenError(Exception):
+    def _write(self, journal: Journal, transaction: Transaction, attempt: _Attempt) -> None:
+        transaction.write(journal)
+        self._state = transaction.state
+        attempt.is_committing = True
+
+    def _is_long(self, events: int) -> bool:
+        """Whether a decision may take so long that the writers of other studies should not wait."""
+        if not self.store.is_sqlite or time.monotonic() < self._contended_until:
+            return False
+        return self._has_many_arms or events >= _MANY_EVENTS or self._longest > _LONG
+
+    def _decide_optimistically(
+        self, requests: Sequence[Request[Any]], keys: Sequence[str], attempt: _Attempt
+    ) -> list[Any]:
+        """Decide, then write if nobody else has written to this study meanwhile."""
+        with self._reading() as journal:
+            head = journal.head()
+            state, keyed = self._caught_up(journal, head), journal.under_keys(keys)
+            transaction = Transaction(self.definition, journal, state, keys, keyed)
+            outcomes = self._decided(requests, transaction, attempt, time.perf_counter())
+        if transaction.events:
+            with self._writing() as journal:
+                now, *_ = journal.lock(head.seq)
+                if (now.seq, now.checksum) != (head.seq, head.checksum):
+                    raise _ConcurrentWriteError
+                self._write(journal, transaction, attempt)
+        return outcomes
+
+
+def _events(requests: Sequence[Request[Any]]) -> int:
+    return sum(request.events for request in requests)
+
+
+class _ConcurrentWriteError(Exception):
     """Somebody else has written to the study since a decision was begun."""
 
 
 class _Attempt:
     """How far a transaction came."""
 
+    transaction: Transaction | None = None
     is_committing = False

@@ -1,19 +1,20 @@
-"""What a live study is made with, apart from its problem; fixed for as long as it lives."""
+"""What is fixed for as long as a live study lives."""
 
 from __future__ import annotations
 
 import json
 import math
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from simplexplore.errors import SettingError
-from simplexplore.exploration.plan import Plan
-from simplexplore.exploration.stopping import THRESHOLDS, find_threshold
+from simplexplore.exploration.plan import Plan, prepare
+from simplexplore.exploration.stopping import THRESHOLDS
 from simplexplore.problem.checks import whole_number
 from simplexplore.problem.problem import Problem
-from simplexplore.samplers import SAMPLERS, find_sampler
+from simplexplore.samplers import SAMPLERS
 
-from .pulls import check_key
+from .pulls import PullIds, check_key
 
 # Seconds until a pull without a reward expires, unless given: a day.
 DEFAULT_EXPIRY = 86_400.0
@@ -50,14 +51,7 @@ class Settings:
 
     def plan(self, problem: Problem) -> Plan:
         """The exploration of a problem in this way."""
-        return Plan(
-            problem=problem,
-            sampler=find_sampler(self.sampler),
-            threshold=find_threshold(self.threshold),
-            delta=problem.delta,
-            scenario=problem.scenario,
-            tracking=self.tracking,
-        )
+        return prepare(problem, self.sampler, self.threshold, tracking=self.tracking)
 
     def to_text(self) -> str:
         """As JSON, for the store."""
@@ -72,3 +66,29 @@ class Settings:
     def from_text(cls, text: str) -> Settings:
         """Read what `to_text` wrote."""
         return cls(**json.loads(text))
+
+
+class Definition(NamedTuple):
+    """What a study is, in a store.
+
+    Attributes
+    ----------
+    number : int
+        The study's number in the store.
+    identity : str
+        Of the store.
+    ids : PullIds
+        What pulls are called outside.
+    plan : Plan
+        What is explored, and how.
+    seed : int
+    expire_after : float
+        Seconds after which a pull without a reward expires; infinite if never.
+    """
+
+    number: int
+    identity: str
+    ids: PullIds
+    plan: Plan
+    seed: int
+    expire_after: float

@@ -2,7 +2,8 @@
 
 Writers queue at a lock file beside the database, because SQLite itself makes waiting writers
 sleep and try again. SQLite does not notice either that its file was deleted or replaced: it
-goes on with one that has no name any more.
+goes on with one that has no name any more. And what it remembers of a file's connections is
+wrong in a forked child, which therefore may not open a file that is in use at that moment.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from simplexplore.errors import SettingError, StoreError
+from simplexplore.files import written_aside
 
 try:
     import fcntl
@@ -35,6 +39,21 @@ class SqliteConnection(sqlite3.Connection):
     file: _FileId | None = None
     wal: _FileId | None = None
     is_frozen = False  # read as if nobody could change it: where nothing can be written
+
+
+_CONNECTIONS: weakref.WeakSet[SqliteConnection] = weakref.WeakSet()
+_IN_USE_AT_FORK: set[_FileId] = set()
+
+if hasattr(os, "register_at_fork"):  # elsewhere there are no forks
+    os.register_at_fork(
+        after_in_child=lambda: _IN_USE_AT_FORK.update(one.file for one in _CONNECTIONS if one.file)
+    )
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file is empty or begins like a SQLite database."""
+    with path.open("rb") as file:
+        return file.read(16) in (b"", b"SQLite format 3\0")
 
 
 class SqliteFile:
@@ -63,6 +82,15 @@ class SqliteFile:
         """A connection, ready for transactions that are begun by hand."""
         if not self._may_make and not self._path.exists():
             raise self._gone()
+        if _id(self._path) in _IN_USE_AT_FORK:
+            raise StoreError(
+                f"{self._path} was in use when this process was forked; fork when no thread uses "
+                "it, or start processes with the method 'spawn'."
+            )
+        if self._may_make:
+            with contextlib.suppress(OSError):  # it is there; or SQLite says what is wrong
+                # Digests of tokens are in it: it is for its owner until they say otherwise.
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         try:
             connection = self._connected("mode=rwc" if self._may_make else "mode=rw", options)
             try:
@@ -80,6 +108,7 @@ class SqliteFile:
             connection.is_frozen = True
         self._may_make = False
         connection.file = _id(self._path)
+        _CONNECTIONS.add(connection)
         return connection
 
     def _connected(self, mode: str, options: dict[str, Any]) -> SqliteConnection:
@@ -123,14 +152,16 @@ class SqliteFile:
     # ------------------------------------------------------------------ writing
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive_lock(self) -> Iterator[None]:
         """Queue at the lock file; the system gives it back even if this process is killed."""
         if not hasattr(fcntl, "flock"):
             yield
             return
         # A descriptor of our own, so that threads queue like processes.
         try:
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = self._open_lock()
+        except FileNotFoundError:
+            raise self._gone() from None
         except PermissionError as error:
             raise StoreError(
                 f"{self._path} cannot be written ({self._lock.name}: {error.strerror}). Nothing "
@@ -143,6 +174,27 @@ class SqliteFile:
             # Given back by hand: a child that was forked meanwhile has it open as well.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
+
+    def _open_lock(self) -> int:
+        """The lock file, which is for those who may use the database."""
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(self._lock, os.O_RDWR)
+        mode = stat.S_IMODE(self._path.stat().st_mode)
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
+        with contextlib.suppress(PermissionError):  # somebody else made it meanwhile
+            os.fchmod(descriptor, mode)
+        return descriptor
+
+    def checkpoint(self, connection: SqliteConnection) -> None:
+        """Move what is in the -wal file into the database, for those who copy that alone."""
+        connection.execute("PRAGMA wal_checkpoint")
+
+    def backup(self, connection: SqliteConnection, path: Path) -> None:
+        """Copy the database as it is at this moment, while others use it."""
+        with written_aside(path) as place:
+            os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            with contextlib.closing(sqlite3.connect(place)) as copy:
+                connection.backup(copy)
 
     def flush(self) -> None:
         """Wait until what this thread has written is on the disk, under the name it has."""

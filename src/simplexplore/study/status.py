@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -14,34 +13,33 @@ import numpy.typing as npt
 from simplexplore.bound.bound import lower_bound
 from simplexplore.bound.result import Bound
 from simplexplore.errors import NotConvergedError, SettingError
+from simplexplore.exploration.confidence import (
+    AnytimeConfidence,
+    anytime_confidence,
+    edges_at,
+)
 from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.engines import ExplorationEngine
-from simplexplore.exploration.expected_samples import expected_samples
+from simplexplore.exploration.forecast import Forecast, samples_to_go
 from simplexplore.exploration.intervals import known_means
-from simplexplore.exploration.measured_engine import MeasuredEngine
-from simplexplore.exploration.measured_safety import promise
+from simplexplore.exploration.limits import promise
 from simplexplore.exploration.measured_status import measured_status
-from simplexplore.exploration.moment import Moment, moment_of
 from simplexplore.problem.constraint import Constraint
 from simplexplore.problem.families import Gaussian
+from simplexplore.problem.messages import policy_in_words
 from simplexplore.problem.problem import EXPLORATION
-from simplexplore.problem.spelling import policy_in_words
 
-from .records import Decision
 from .state import State
 from .status_records import (
     ArmStatus,
     ConstraintStatus,
-    EdgeStatus,
+    DecisionStatus,
+    HeldReward,
     MeasuredArm,
     MeasuredLimit,
     StateStatus,
 )
 
 Array = npt.NDArray[np.float64]
-
-# One standard normal number in ten is larger.
-TENTH = 1.2815515655446004
 
 INTERVALS = (
     "with probability 1 - delta all intervals hold, for all arms and at every moment (mixtures "
@@ -56,15 +54,15 @@ def status_of(state: State) -> StateStatus:
     problem = plan.problem
     low, means, high = known_means(engine)
     policy = engine.policy if engine.has_answer else None
-    known = _planned(state, engine) if isinstance(engine, Engine) and engine.is_warm else None
+    valued = None if problem.question else policy
+    known = None
+    if engine.has_answer or engine.is_infeasible:
+        known = _plan(engine, is_over=state.answer is not None)
     bound = None if known is None else known.bound
-    moment = moment_of(engine)
-    edges = _edges(engine, moment) if engine.has_answer else None
-    if isinstance(engine, MeasuredEngine):
-        time, expected = engine.planned()
-        progress, left, ends = _progress_of_measured(state, engine, expected)
-    else:
-        progress, left, ends = _progress(state, edges, known, moment)
+    moment = anytime_confidence(engine)
+    edges = edges_at(engine, moment) if engine.has_answer else None
+    progress, left, ends = _progress(state, engine, known, moment)
+    most = engine.workspace.excess_bound
     own = problem.exploration if plan.scenario == EXPLORATION else ()
     found: StateStatus = {
         "state": state.name,
@@ -80,18 +78,21 @@ def status_of(state: State) -> StateStatus:
         "rewards": state.rewards,
         "late": state.totals["late"],
         "elsewhere": state.totals["elsewhere"],
+        "batches": state.totals["batch"],
         "expired": state.totals["expired"],
         "pending": len(state.pending),
         "policy": None if policy is None else policy.tolist(),
-        "policy_in_words": None if policy is None else policy_in_words(policy, problem.arms),
-        "value": None if policy is None else float(means @ policy),
-        "value_interval": None if policy is None else _value_interval(policy, low, high),
+        "policy_in_words": None
+        if policy is None
+        else engine.answer or policy_in_words(policy, problem.arms),
+        "value": None if valued is None else float(means @ valued),
+        "value_interval": None if valued is None else _value_interval(valued, low, high),
         "intervals": INTERVALS,
         "arms": _arms(state, engine, policy, bound, means, low, high),
         "edges": edges,
         "constraints": _constraints(state, problem.constraints, policy),
         "exploration": _constraints(state, own, None),
-        "excess_bound": None if engine.excess_bound is None else _finite(engine.excess_bound),
+        "excess_bound": None if most is None else _finite(most),
         "confidence": None if moment is None else moment.confidence,
         "regret_bound": None if moment is None else _finite(moment.regret_bound),
         "progress": progress,
@@ -101,35 +102,48 @@ def status_of(state: State) -> StateStatus:
         "answer": state.answer,
         "decision": _decision(state, engine),
         "voided": state.totals["voided"],
-        "tags": state.tags,
+        "held": _held(state),
+        "withdrawn": state.announced.withdrawn,
+        "withdrawn_in_words": state.withdrawn_in_words,
     }
+    if problem.question:
+        found["question"] = problem.question.to_dict()
     if problem.measured:
         found["measured"] = _measured(engine)
         found["infeasible"] = engine.is_infeasible
-        found["characteristic_time"] = _finite(time)
         if plan.scenario != "end-of-time":
             found["promise"] = promise(problem, problem.delta)
     if problem.has_costs:
-        found["cost"] = float(engine.handed_out @ problem.costs)
-        # Samples to come cost what those of the best allocation do.
-        each = math.inf if bound is None else bound.scenarios[plan.scenario].cost_per_sample
-        if problem.measured:
-            each = float(run.n @ problem.costs / max(engine.pulls, 1))
+        found["cost"] = float(engine.assigned @ problem.costs)
+        # Samples to come cost what simulated ones do, or what those so far did.
+        each = float(run.n @ problem.costs / max(engine.pulls, 1))
+        if known is not None and known.to_go is not None and known.to_go.samples < math.inf:
+            each = known.to_go.cost / max(known.to_go.samples, 1.0)
         found["cost_to_go"] = _finite(left * each) if left else 0.0
         found["cost_to_go_range"] = ends and [_finite(end * each) if end else 0.0 for end in ends]
     return found
 
 
-def _decision(state: State, engine: ExplorationEngine) -> Decision | None:
+def _held(state: State) -> list[HeldReward]:
+    arms = state.engine.plan.problem.arms
+    found: list[HeldReward] = []
+    for seq, one in state.held.items():
+        known: HeldReward = {"arm": arms[one.arm], "reward": one.reward, "usual": [*one.usual]}
+        found.append({"event": seq, **known} if one.pull is None else {"pull": one.pull, **known})
+    return found
+
+
+def _decision(state: State, engine: Engine) -> DecisionStatus | None:
     if state.decision is None:
         return None
     after, at, answer, _ = state.decision
     statistic, threshold = answer["statistic"], answer["threshold"]
-    if statistic < threshold and engine.has_moments and engine.plan.problem.stop_when is None:
+    is_promised = engine.plan.problem.stop_when is None and not answer.get("by_hand")
+    if statistic < threshold and engine.plan.has_e_values and is_promised:
         # All other policies were ruled out together, before every comparison had evidence enough
         # of its own: what there was of that.
         threshold = -math.log(engine.plan.delta_of_rule)
-        statistic = threshold + engine.surplus()
+        statistic = threshold + engine.evidence.confidence_margin()
     return {
         "at": at,
         "seq": after,
@@ -144,46 +158,33 @@ def _decision(state: State, engine: ExplorationEngine) -> Decision | None:
 class _Plan(NamedTuple):
     """How hard the problem is if the empirical means are the true ones."""
 
-    bound: Bound
-    expected: float | None  # samples in all, where there is an estimate for sampler and threshold
+    bound: Bound | None  # None where limits are measured, or there is none
+    to_go: Forecast | None  # None where another goal ends the run, it is over, or large
 
 
-# The last plan of each state, with the rewards and the delta that it was made for.
-_plans: WeakKeyDictionary[State, tuple[tuple[int, float], _Plan | None]] = WeakKeyDictionary()
-
-
-def _planned(state: State, engine: Engine) -> _Plan | None:
-    """The plan at the empirical means; None if there is no bound."""
-    made_for = engine.pulls, engine.plan.delta
-    known = _plans.get(state)
-    if known is None or known[0] != made_for:
-        known = _plans[state] = made_for, _plan(engine)
-    return known[1]
-
-
-def _plan(engine: Engine) -> _Plan | None:
+def _plan(engine: Engine, *, is_over: bool) -> _Plan:
+    """The plan at the empirical means."""
     plan = engine.plan
+    to_go = None if plan.problem.stop_when or is_over else samples_to_go(engine)
+    if plan.problem.measured:
+        return _Plan(None, to_go)
     rewards = plan.problem.rewards
     try:
-        means = rewards.strictly_inside(engine.run.clipped)
+        means = rewards.strictly_inside(engine.run.clipped_mean)
         problem = plan.problem
         if isinstance(rewards, Gaussian) and not rewards.knows_sigma:
-            learned = engine.run.variance
+            learned = engine.run.variance[0]
             seen = np.sqrt(np.where(learned > 0, learned, 1.0))
-            if rewards.equal_sigma:  # of arms without rewards, too
-                seen[:] = math.sqrt(learned.max()) or 1.0
             problem = problem.replace(rewards=replace(rewards, sigma_guess=tuple(seen.tolist())))
         bound = lower_bound(problem, rewards.from_unit(means), plan.delta)
     except (NotConvergedError, SettingError):  # floats do not hold it, or no formula does
-        return None
-    is_default = (plan.sampler.name, plan.threshold.name) == ("top-two", "tilt")
-    is_default &= plan.problem.stop_when is None
-    return _Plan(bound, expected_samples(bound, plan.scenario) if is_default else None)
+        return _Plan(None, to_go)
+    return _Plan(bound, to_go)
 
 
 def _arms(
     state: State,
-    engine: ExplorationEngine,
+    engine: Engine,
     policy: Array | None,
     bound: Bound | None,
     means: Array,
@@ -192,12 +193,12 @@ def _arms(
 ) -> list[ArmStatus]:
     run, now = engine.run, state.engine
     later = now.run.n - run.n
-    sums = now.run.n * engine.plan.problem.rewards.from_unit(now.run.mean) - run.n * means
+    sums = now.run.n * engine.plan.problem.rewards.from_unit(now.run.mean[0]) - run.n * means
     found: list[ArmStatus] = [
         {
             "arm": arm,
             "rewards": int(run.n[a]),
-            "pending": int(now.pending[a]),
+            "pending": int(now.workspace.pending[a]),
             "share": float(run.n[a] / max(engine.pulls, 1)),
             "target": float(run.target[a]),
             "optimal_share": None if bound is None else float(bound.allocation[a]),
@@ -215,41 +216,17 @@ def _arms(
     return found
 
 
-def _sigmas_seen(engine: ExplorationEngine) -> Array:
+def _sigmas_seen(engine: Engine) -> Array:
     """Empirical standard deviations, infinite without two rewards; none where sigma is known."""
-    rewards, squares = engine.plan.problem.rewards, engine.squares
-    if squares is None:
+    if engine.plan.problem.rewards.knows_sigma:
         return np.zeros(0)
+    squares = engine.run.squares[0, :-1]
     free = np.maximum(engine.run.n - 1.0, 0.0)
-    if isinstance(rewards, Gaussian) and rewards.equal_sigma:
-        squares, free = np.full(len(free), squares.sum()), np.full(len(free), free.sum())
     seen = np.divide(squares, free, out=np.full(len(free), np.inf), where=free > 0)
     return np.asarray(np.sqrt(seen))
 
 
-def _edges(engine: ExplorationEngine, moment: Moment | None) -> list[EdgeStatus]:
-    arms = engine.plan.problem.arms
-    statistics, thresholds = engine.evidence()
-    # Before them stands the evidence that measured limits are kept.
-    rows = len(engine.plan.problem.measured)
-    statistics, thresholds = statistics[rows:], thresholds[rows:]
-    return [
-        {
-            "direction": {
-                arm: float(rate) for arm, rate in zip(arms, direction, strict=True) if rate
-            },
-            "statistic": float(statistic),
-            "threshold": float(threshold),
-            # With `tilt` the statistic is the logarithm of an e-value.
-            "p_value": None if moment is None else math.exp(-statistic),
-        }
-        for direction, statistic, threshold in zip(
-            engine.directions(), statistics, thresholds, strict=True
-        )
-    ]
-
-
-def _measured(engine: ExplorationEngine) -> list[MeasuredLimit]:
+def _measured(engine: Engine) -> list[MeasuredLimit]:
     arms, counts = engine.plan.problem.arms, engine.run.n
     found: list[MeasuredLimit] = []
     for row in measured_status(engine):
@@ -289,7 +266,7 @@ def _constraints(
 ) -> list[ConstraintStatus]:
     engine = state.engine
     kept = engine.plan.problem.limits_on_samples(engine.plan.scenario)
-    handed = engine.handed_out
+    handed = engine.assigned
     pulls = float(handed.sum())
 
     def excess(row: Constraint) -> float:
@@ -311,16 +288,12 @@ def _constraints(
 
 
 def _progress(
-    state: State, edges: list[EdgeStatus] | None, plan: _Plan | None, moment: Moment | None
+    state: State, engine: Engine, known: _Plan | None, moment: AnytimeConfidence | None
 ) -> tuple[float | None, float, tuple[float, float] | None]:
     """Which share of the evidence there is, how many samples are missing, and the range of that."""
-    if edges is None or plan is None:
+    if known is None:
         return None, math.inf, None
-    # The comparison that is least settled, as in the history.
-    weakest = min(edges, key=lambda edge: edge["statistic"] - edge["threshold"])
-    statistic, threshold = max(0.0, weakest["statistic"]), weakest["threshold"]
-    progress = min(1.0, weakest["statistic"] / threshold)
-    goal = state.engine.plan.problem.stop_when
+    goal = engine.plan.problem.stop_when
     if state.answer is not None:
         return 1.0, 0.0, (0.0, 0.0)
     if goal is not None and goal.budget is not None:
@@ -329,56 +302,11 @@ def _progress(
     if goal is not None and goal.regret is not None and moment is not None:
         more = moment.regret.more(goal.regret)
         return 1 / (1 + more), max(1.0, more * state.engine.pulls), None
-    if plan.expected is None:
-        # What is spent adds 1 / T to the least settled comparison if it is well spent.
-        scenario = plan.bound.scenarios[state.engine.plan.scenario]
-        left = max(0.0, threshold - statistic) * scenario.characteristic_time
-        left /= scenario.cost_per_sample
-    else:
-        left = max(1.0, (1 - progress) * plan.expected)
-    if not math.isfinite(left):
+    statistic, threshold = engine.evidence.weakest()
+    progress, found = min(1.0, statistic / threshold), known.to_go
+    if found is None or math.isinf(found.low):
         return progress, math.inf, None
-    low, high = range_of_rest(statistic, threshold)
-    return progress, left, (left * low, left * high)
-
-
-def _progress_of_measured(
-    state: State, engine: ExplorationEngine, expected: float
-) -> tuple[float | None, float, tuple[float, float] | None]:
-    """The same where limits are measured: evidence grows with samples, about as it did.
-
-    Before there is any, samples expected at the means of now say how many are left.
-    """
-    if state.answer is not None:
-        return 1.0, 0.0, (0.0, 0.0)
-    if not (engine.has_answer or engine.is_infeasible):
-        return None, math.inf, None
-    statistic, threshold = engine.weakest()
-    if statistic == 0.0:
-        return 0.0, max(1.0, expected - engine.pulls), None
-    low, high = range_of_rest(statistic, threshold)
-    left = max(1.0, (threshold / statistic - 1.0) * engine.pulls)
-    return min(1.0, statistic / threshold), left, (left * low, left * high)
-
-
-def range_of_rest(statistic: float, threshold: float) -> tuple[float, float]:
-    """Ends of the range of what is left, as multiples of what is expected.
-
-    The square root x of twice the statistic is normal with deviation 1 about a mean that grows
-    like the root of time, at a rate that x itself tells no better than that. When time has grown
-    by the factor 1 + s^2, it is x sqrt(1 + s^2) + s z with z standard normal; the range is where
-    that meets the threshold for the two z that one run in ten exceeds, each on its side.
-    """
-    if not 0 < statistic < threshold:
-        return 0.0, math.inf if statistic <= 0 else 1.0
-    x, level = math.sqrt(2 * statistic), math.sqrt(2 * threshold)
-    apart = level * level - x * x
-
-    def rest(z: float) -> float:
-        speed = level * z + x * math.sqrt(apart + z * z)
-        return (apart / speed) ** 2 if speed > 0 else math.inf
-
-    return rest(TENTH) / rest(0.0), rest(-TENTH) / rest(0.0)
+    return progress, max(1.0, found.samples), (found.low, found.high)
 
 
 def _value_interval(policy: Array, low: Array, high: Array) -> list[float | None]:

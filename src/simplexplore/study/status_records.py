@@ -6,7 +6,10 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from .records import Answer, Decision, StateName
+from simplexplore.exploration.confidence import Edge
+
+from .health import HealthCheck
+from .records import Answer, StateName
 
 
 class ArmStatus(TypedDict):
@@ -25,15 +28,6 @@ class ArmStatus(TypedDict):
     sigma: NotRequired[float | None]  # seen so far, where nobody knows it
     later: int  # rewards that came after the decision, and their mean
     later_mean: float | None
-
-
-class EdgeStatus(TypedDict):
-    """A comparison with a neighbouring policy: evidence, and how much is needed."""
-
-    direction: dict[str, float]
-    statistic: float
-    threshold: float
-    p_value: float | None
 
 
 class ConstraintStatus(TypedDict):
@@ -70,6 +64,28 @@ class MeasuredLimit(TypedDict):
     arms: list[MeasuredArm]
 
 
+class DecisionStatus(TypedDict):
+    """When a study was decided, and on which evidence; later rewards do not change it."""
+
+    at: float
+    seq: int  # number of the event with which the evidence was enough
+    samples: int
+    statistic: float
+    threshold: float
+    delta: float
+    later: int  # rewards that came after it
+
+
+class HeldReward(TypedDict):
+    """A reward that looks impossible, so that the study does not stop before it is confirmed."""
+
+    pull: NotRequired[str]
+    event: NotRequired[int]  # of a reward made elsewhere
+    arm: str
+    reward: float
+    usual: list[float]
+
+
 class StateStatus(TypedDict):
     """Everything that a state says.
 
@@ -89,6 +105,7 @@ class StateStatus(TypedDict):
     rewards: int
     late: int
     elsewhere: int
+    batches: int  # sums of many rewards, which `rewards` counts one by one
     expired: int
     pending: int
     policy: list[float] | None
@@ -97,11 +114,12 @@ class StateStatus(TypedDict):
     value_interval: list[float | None] | None
     intervals: str
     arms: list[ArmStatus]
-    edges: list[EdgeStatus] | None
+    edges: list[Edge] | None
     constraints: list[ConstraintStatus]
     exploration: list[ConstraintStatus]  # limits on samples, where they have some of their own
     measured: NotRequired[list[MeasuredLimit]]  # where limits are measured
     infeasible: NotRequired[bool]  # whether it looks as if no policy kept them
+    question: NotRequired[dict[str, object]]  # what is asked instead of the best mix
     promise: NotRequired[str]  # what of them pulls keep: "anytime"
     excess_bound: float | None
     confidence: float | None
@@ -114,10 +132,14 @@ class StateStatus(TypedDict):
     cost_to_go: NotRequired[float | None]
     cost_to_go_range: NotRequired[list[float | None] | None]
     answer: Answer | None
-    decision: Decision | None
+    decision: DecisionStatus | None
     voided: int
-    tags: list[str]
-    answer_in_words: NotRequired[str]  # over HTTP
+    held: list[HeldReward]  # rewards that look impossible: nothing is decided before they are
+    # confirmed or voided
+    withdrawn: int  # answers that were taken back as rewards were voided
+    withdrawn_in_words: str | None  # what that says of all answers
+    answer_in_words: NotRequired[str]  # over HTTP, as is what follows
+    words: NotRequired[dict[str, str]]  # sentences, by what they are about
 
 
 class Status(StateStatus):
@@ -130,3 +152,4 @@ class Status(StateStatus):
     seed: int
     expire_after: float | None
     overdue: int
+    health: list[HealthCheck]  # what could be wrong, and whether it looks so

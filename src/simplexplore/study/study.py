@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -17,24 +17,36 @@ from sqlalchemy.engine import Row
 
 from simplexplore import defaults
 from simplexplore.errors import (
-    Place,
-    SettingError,
+    Location,
     SimplexploreError,
-    StoppedError,
     StoreError,
     TooLargeError,
 )
 from simplexplore.exploration.plan import Plan
-from simplexplore.kernels.collector import without_collector
 from simplexplore.problem.problem import Problem, check_problem
 from simplexplore.protocol import ALL
-from simplexplore.tabular import Rows, Tabular
 
-from .asking import MAX_BATCH, ask, paused
-from .correcting import void
+from .asking import MAX_BATCH, asking, assigning, pending_pulls, releasing
+from .database import retried
 from .events import Event
-from .import_export import CsvSource, measured_columns, read_rewards, write_study
-from .pulls import Answers, Pull, Pulls, Reward, RewardLike, Told, as_reward, check_key, named
+from .import_export import (
+    CsvSource,
+    checked_file,
+    measured_columns,
+    read_rewards,
+    write_study,
+)
+from .live_study import LiveStudy
+from .pulls import (
+    Answers,
+    Pull,
+    PullIds,
+    Pulls,
+    Reward,
+    check_key,
+    id_of,
+    named,
+)
 from .records import (
     About,
     Answer,
@@ -43,19 +55,18 @@ from .records import (
     HistoryPoint,
     StateName,
     StudySummary,
-    checked_file,
     event_record,
 )
-from .registry import check_name, find, register, summaries, trouble_of
+from .registry import check_name, find_damage, register, summaries
 from .replica import Replica
-from .retries import retried
-from .settings import DEFAULT_EXPIRY, Settings
+from .settings import DEFAULT_EXPIRY, Definition, Settings
 from .state import State
 from .status import status_of
 from .status_records import StateStatus, Status
+from .steering import extending, noting, stopping, switching
 from .store import Store
-from .telling import check, tell
-from .transaction import Transaction
+from .telling import Unlikely, checking, telling
+from .voiding import confirming, voiding
 
 # Inside the class, `list` is the method.
 Summaries = list[StudySummary]
@@ -63,7 +74,7 @@ Records = list[EventRecord]
 Points = list[HistoryPoint]
 
 
-class Study(Tabular):
+class Study(LiveStudy):
     """A live exploration of a problem, kept in a store; see `create` and `open`.
 
     Every method is one transaction: it happens as a whole or not at all. Objects may be
@@ -80,6 +91,8 @@ class Study(Tabular):
     seed : int
     expire_after : float
         Seconds after which a pull without a reward expires; infinite if never.
+    replica : Replica
+        What asks and tells several things in one transaction.
 
     Examples
     --------
@@ -103,7 +116,10 @@ class Study(Tabular):
         self.problem, settings, plan = _made_with(store, row)
         self.seed = settings.seed
         self.expire_after = settings.expire_after or math.inf
-        self._replica = Replica(store, row, plan, settings.seed)
+        ids = PullIds(row.name, row.code)
+        self.replica = Replica(
+            store, Definition(row.id, row.identity, ids, plan, self.seed, self.expire_after)
+        )
         self._status: tuple[State, int, StateStatus] | None = None
 
     # ------------------------------------------------------------------ making and finding
@@ -201,7 +217,7 @@ class Study(Tabular):
 
         def opened() -> Study:
             store = url if isinstance(url, Store) else Store(url, must_exist=True)
-            return cls(store, find(store, name))
+            return cls(store, store.find(name))
 
         return retried(opened)
 
@@ -224,32 +240,34 @@ class Study(Tabular):
         store = url if isinstance(url, Store) else Store(url, must_exist=True)
         return summaries(store, archived=archived)
 
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the whole store, if it is SQLite, to a file: see `Store.backup`.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to.
+        """
+        self.store.backup(path)
+
     def close(self) -> None:
         """Close the store's connections."""
         self.store.close()
-
-    def __enter__(self) -> Study:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def rows(self) -> Rows:
-        """One row per arm, as `status` has them."""
-        return [dict(arm) for arm in self.status()["arms"]]
 
     def __repr__(self) -> str:
         return f"Study({self.name!r} in {self.store.name})"
 
     # ------------------------------------------------------------------ asking
 
-    def ask(self, n: int = 1, *, key: str | None = None) -> Pulls:
+    def ask(self, n: int = 1, *, by: str | None = None, key: str | None = None) -> Pulls:
         """Say which arms to play next.
 
         Parameters
         ----------
         n : int
             How many pulls. Pending ones count as made, so a batch is spread over the arms.
+        by : str, optional
+            Who makes them: a name of up to 50 characters.
         key : str, optional
             A name for the request: asked again under the same key, it gives the same pulls.
 
@@ -265,106 +283,104 @@ class Study(Tabular):
         PausedError
             If it is paused or archived.
         """
-        return ask(self._replica, n, key, self.expire_after)
+        return self.replica.run(asking(n, key, by))
 
-    def pending(self) -> Pulls:
+    def pending(
+        self,
+        *,
+        by: str | None = None,
+        arm: str | None = None,
+        limit: int | None = None,
+        after: int = 0,
+    ) -> Pulls:
         """Pulls that have neither a reward nor expired, oldest first.
+
+        Parameters
+        ----------
+        by : str, optional
+            Only those that this one makes.
+        arm : str, optional
+            Only those of this arm.
+        limit : int, optional
+            At most so many.
+        after : int
+            Only pulls with greater numbers: the number of a pull is the middle part of its id.
 
         Returns
         -------
         list of Pull
         """
-        with self._replica.latest() as state:
-            waiting = state.pending.copy()
-        ids, arms = self._replica.ids, self.problem.arms
-        return [
-            Pull(ids.write(number, one.arm, one.at), arms[one.arm], one.at)
-            for number, one in waiting.items()
-        ]
+        with self.replica.latest() as state:
+            found = [
+                pull
+                for number, pull in pending_pulls(state, self.replica.definition)
+                if number > after and by in (None, pull.by) and arm in (None, pull.arm)
+            ]
+        return found[:limit]
+
+    def assign(self, pulls: Iterable[str | Pull], by: str) -> Pulls:
+        """Let pending pulls be somebody's.
+
+        Parameters
+        ----------
+        pulls : iterable of str or Pull
+        by : str
+            Who makes them from now on.
+
+        Returns
+        -------
+        list of Pull
+
+        Raises
+        ------
+        PullError
+            If one of them is not pending; then none is assigned.
+        """
+        return self.replica.run(assigning([*map(id_of, pulls)], by))
+
+    def release(self, pulls: Iterable[str | Pull], reason: str = "not made") -> Pulls:
+        """Let pulls that were not made expire at once, so that their arms can be asked for again.
+
+        Parameters
+        ----------
+        pulls : iterable of str or Pull
+        reason : str
+            Kept in the journal. It must not depend on what the reward was or would have been.
+
+        Returns
+        -------
+        list of Pull
+            Those that were pending; one that had expired stays as it is.
+
+        Raises
+        ------
+        PullError
+            If one of them has a reward; then none is released.
+        """
+        return self.replica.run(releasing([*map(id_of, pulls)], reason))
 
     # ------------------------------------------------------------------ telling
 
-    def tell(
-        self,
-        pull: str | Pull | None = None,
-        reward: float | None = None,
-        *,
-        measured: Mapping[str, float] | None = None,
-        arm: str | None = None,
-        key: str | None = None,
-    ) -> Told:
-        """Report the reward of a pull, or of an arm that was played elsewhere.
-
-        Telling a pull twice is harmless if the reward is the same and refused otherwise. A reward
-        of a pull made elsewhere counts each time it is told, unless it has a key.
-
-        Parameters
-        ----------
-        pull : str or Pull
-            What `ask` gave, or its id.
-        reward : float
-            In the unit of the problem's means.
-        measured : mapping, optional
-            The measurements of the pull by name, if the problem has measured limits.
-        arm : str, optional
-            Instead of a pull, the arm that was played elsewhere.
-        key : str, optional
-            A name for the reward of an arm, so that telling it twice counts once.
-
-        Returns
-        -------
-        Told
-            How it was recorded, and whether the study has its answer now.
-
-        Raises
-        ------
-        RewardError
-            If the family cannot produce such a reward, or a measurement is missing.
-        PullError
-            If the study never handed out this pull.
-        ConflictError
-            If another reward is recorded for it; `void` strikes that out.
-        """
-        identity = pull.id if isinstance(pull, Pull) else pull
-        told = Reward(reward, identity, arm, key, measured)  # type: ignore[arg-type]
-        return self.tell_many([told])[0]
-
-    def tell_many(self, rewards: Iterable[RewardLike]) -> Answers:
-        """Report many rewards at once: all are recorded, or none.
-
-        Parameters
-        ----------
-        rewards : iterable of Reward or tuple
-            A tuple is a pull, its reward and, with measured limits, its measurements.
-
-        Returns
-        -------
-        list of Told
-            In the same order.
-
-        Raises
-        ------
-        RewardError, PullError, ConflictError
-            As `tell` does, naming the reward that is wrong.
-        """
-        wanted = [as_reward(item) for item in rewards]
-        if len(wanted) > MAX_BATCH:
-            raise TooLargeError(f"at most {MAX_BATCH} rewards at a time; got {len(wanted)}.")
-        return tell(self._replica, wanted, [Place(row=i) for i in range(len(wanted))])
+    def _tell(self, rewards: Sequence[Reward], unlikely: Unlikely) -> Answers:
+        if len(rewards) > MAX_BATCH:
+            raise TooLargeError(f"at most {MAX_BATCH} rewards at a time; got {len(rewards)}.")
+        return self.replica.run(telling(rewards, unlikely=unlikely))
 
     def import_csv(
         self,
         path: CsvSource,
         *,
         key: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        unlikely: Unlikely = "hold",
     ) -> Answers:
         """Tell all rewards of a CSV file, or none if a row is wrong.
 
         The first line names the columns: ``reward``, and ``pull`` (an id that `ask` gave) or
         ``arm`` (for pulls made elsewhere); ``key`` is optional and makes it safe to import an
         arm's reward twice, as a `key` for the whole file does. Each measured limit has a column of
-        its name. Columns are separated by commas or semicolons.
+        its name. Sums of rewards have the columns ``arm``, ``key``, ``n``, and ``mean`` (with
+        ``sd`` if sigma is unknown), ``successes`` or ``total``. Columns are separated by commas or
+        semicolons.
 
         Parameters
         ----------
@@ -372,8 +388,8 @@ class Study(Tabular):
             The CSV file.
         key : str, optional
             A name for the whole file, so that importing it twice counts once.
-        progress : callable, optional
-            Called now and then with how many rewards are recorded, and how many there are.
+        unlikely : str
+            What becomes of rewards that look impossible, as for `tell`.
 
         Returns
         -------
@@ -385,7 +401,7 @@ class Study(Tabular):
         RewardError, PullError, ConflictError
             As `tell` does, naming the line that is wrong.
         """
-        return import_rows(self, path, key, progress)[2]
+        return import_rows(self, path, key, unlikely)[2]
 
     def check_csv(self, path: CsvSource) -> CheckedFile:
         """Say what importing a CSV file would do, and name all rows that are wrong.
@@ -402,10 +418,9 @@ class Study(Tabular):
             and `text`.
         """
         faults: builtins.list[SimplexploreError] = []
-        with without_collector():
-            rewards, places = read_rewards(path, self.problem, faults)
-            outcomes, wrong = check(self._replica, rewards, places)
-        return checked_file(rewards, places, outcomes, [*faults, *wrong])
+        rewards, places = read_rewards(path, self.problem, faults)
+        outcomes = self.replica.run(checking(rewards))
+        return checked_file(rewards, places, outcomes, faults)
 
     # ------------------------------------------------------------------ other events
 
@@ -426,24 +441,7 @@ class Study(Tabular):
         PausedError
             If the study is archived.
         """
-        delta = self.problem.replace(delta=delta).delta
-        check_key(key)
-
-        def work(transaction: Transaction) -> None:
-            if transaction.earlier(Event("extended", key=key, data={"delta": delta})):
-                return
-            if transaction.state.is_archived:
-                raise paused(self.name, transaction.state, "cannot be extended")
-            present = transaction.state.engine.plan.delta
-            if not delta < present:
-                raise SettingError(
-                    f"a study can only be extended to a smaller delta: it has {present:g}, got "
-                    f"{delta:g}."
-                )
-            event = Event("extended", key=key, data={"delta": delta, "before": present})
-            transaction.record([event], self.store.clock())
-
-        self._replica.transact(work, idempotent=key is not None)
+        self.replica.run(extending(delta, key))
 
     def note(self, text: str, *, key: str | None = None) -> EventRecord:
         """Put a remark into the journal.
@@ -460,124 +458,83 @@ class Study(Tabular):
         dict
             The event, as `events` has it.
         """
-        if not text.strip() or len(text) > 10_000:
-            raise SettingError("a note is a text of 1 to 10,000 characters.")
-        check_key(key)
+        return self.replica.run(noting(text, key))
 
-        def work(transaction: Transaction) -> Event:
-            event = Event("noted", key=key, data={"text": text})
-            return transaction.earlier(event) or transaction.record([event], self.store.clock())[0]
-
-        return self._record(self._replica.transact(work, idempotent=key is not None))
-
-    def void(
-        self,
-        pull: str | Pull | None = None,
-        *,
-        reason: str,
-        event: int | None = None,
-        key: str | None = None,
+    def _void(
+        self, pull: str | None, event: int | None, reason: str, key: str | None
     ) -> EventRecord:
-        """Strike a reward out: the study goes on as if it had never been told.
+        return self.replica.run(voiding(pull, event, reason, key, self.head))
+
+    def stop(self, reason: str, *, key: str | None = None) -> Answer:
+        """Say that what is known is good enough; delta is not promised then.
+
+        Rewards of pending pulls are still recorded and change nothing. `extend` goes on.
 
         Parameters
         ----------
-        pull : str or Pull
-            Whose reward it is. The pull is pending again: another reward can be told for it, or
-            it expires.
         reason : str
             Kept in the journal.
-        event : int, optional
-            Instead of a pull, the number of the reward in the journal (`events`), for pulls made
-            elsewhere.
         key : str, optional
             A name for the request: sent again under the same key, it happens once.
 
         Returns
         -------
         dict
-            The event, as `events` has it.
+            The answer, with `by_hand` and the confidence and the regret bound of this moment,
+            which hold although somebody chose it.
+
+        Raises
+        ------
+        StoppedError
+            If the study has its answer.
+        ConflictError
+            If a reward is held that looks impossible.
+        StudyError
+            If there is no mix to recommend yet.
+        PausedError
+            If the study is archived.
         """
-        identity = pull.id if isinstance(pull, Pull) else pull
-        return self._record(void(self._replica, identity, event, reason, key))
+        return self.replica.run(stopping(reason, key))
+
+    def _confirm(self, pull: str | None, event: int | None, key: str | None) -> EventRecord:
+        return self.replica.run(confirming(pull, event, key))
 
     def pause(self) -> None:
         """Hand out no more pulls until `resume`; rewards are still recorded."""
-        self._switch("paused", lambda state: state.is_paused)
+        self.replica.run(switching("paused"))
 
     def archive(self) -> None:
         """Put the study aside: lists leave it out, and it records nothing until `resume`."""
-        self._switch("archived", lambda state: state.is_archived)
+        self.replica.run(switching("archived"))
 
     def resume(self) -> None:
         """Let a study go on that was paused or archived."""
-        self._switch("resumed", lambda state: not (state.is_paused or state.is_archived))
-
-    def _switch(self, kind: str, is_so: Callable[[State], bool]) -> None:
-        def work(transaction: Transaction) -> None:
-            state = transaction.state
-            if kind == "paused" and state.is_archived:
-                raise paused(self.name, state, "hands out no pulls anyway")
-            if is_so(state):
-                return
-            if kind == "paused" and state.answer is not None:
-                raise StoppedError(
-                    f"study {self.name!r} has stopped: it hands out no pulls anyway."
-                )
-            transaction.record([Event(kind)], self.store.clock())
-
-        self._replica.transact(work, idempotent=True)
-
-    def tag(self, *tags: str) -> None:
-        """Give the study these tags and no others; the dashboard's list can be searched by them.
-
-        Parameters
-        ----------
-        *tags : str
-            Up to 20, each of 1 to 50 characters without commas.
-        """
-        chosen = [*dict.fromkeys(tag.strip() if type(tag) is str else "" for tag in tags)]
-        if len(chosen) > 20 or not all(
-            0 < len(tag) <= 50 and tag.isprintable() and "," not in tag for tag in chosen
-        ):
-            raise SettingError("a study has up to 20 tags of 1 to 50 characters, without commas.")
-
-        def work(transaction: Transaction) -> None:
-            if transaction.state.tags != chosen:
-                event = Event("tagged", data={"tags": chosen})
-                transaction.record([event], self.store.clock())
-
-        self._replica.transact(work, idempotent=True)
+        self.replica.run(switching("resumed"))
 
     # ------------------------------------------------------------------ looking
 
     @property
     def state(self) -> StateName:
         """Whether the study runs, in a word: running, stopped, paused or archived."""
-        with self._replica.latest() as state:
+        with self.replica.latest() as state:
             return state.name
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the study has its answer."""
-        return self.answer is not None
 
     @property
     def answer(self) -> Answer | None:
         """What the study found: policy, value, delta, and the evidence; None while it runs."""
-        with self._replica.latest() as state:
+        with self.replica.latest() as state:
             return state.answer
 
     @property
     def answer_in_words(self) -> str:
         """The answer as a sentence."""
-        with self._replica.latest() as state:
+        with self.replica.latest() as state:
             return state.answer_in_words
 
     @property
     def head(self) -> int:
         """The number of the last event."""
-        return self._replica.head
+        return self.replica.head
 
     def events(self, after: int = 0, limit: int = ALL) -> Records:
         """The journal after a given event, as plain dicts.
@@ -593,14 +550,14 @@ class Study(Tabular):
         -------
         list of dict
         """
-        return [self._record(event) for event in self._replica.events(after, limit)]
+        return [self._record(event) for event in self.replica.events(after, limit)]
 
     def each_event(self) -> Iterator[EventRecord]:
         """Iterate over the whole journal, which is read in pieces."""
-        return map(self._record, self._replica.each_event())
+        return map(self._record, self.replica.each_event())
 
     def _record(self, event: Event) -> EventRecord:
-        return event_record(event, self._replica.ids, self.problem.arms)
+        return event_record(event, self.replica.definition)
 
     def history(self, after: int = 0) -> Points:
         """Evidence over time, after a given event.
@@ -617,10 +574,10 @@ class Study(Tabular):
             `threshold` for the comparison that is least settled; `policy`; rewards by arm
             (`counts`); at every 10% more rewards, low, mean and high by arm (`means`).
         """
-        return self._replica.history(after)
+        return self.replica.history(after)
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all pulls with their rewards to a .csv, .json or .parquet file.
+        """Write all pulls with their rewards to a .csv or .json file.
 
         Parameters
         ----------
@@ -632,16 +589,18 @@ class Study(Tabular):
         int
             How many pulls were written.
         """
-        with self._replica.latest() as state:
+        with self.replica.latest() as state:
             head, voided, answer = state.seq, state.corrections.voided, state.answer
+            has_sums = state.totals["batch"] > 0
         events = takewhile(lambda event: event["seq"] <= head, self.each_event())
         measured = measured_columns(self.problem)
-        return write_study(path, {**self.about, "answer": answer}, events, voided, measured)
+        about = {**self.about, "answer": answer}
+        return write_study(path, about, events, voided, measured, has_sums=has_sums)
 
     @property
     def about(self) -> About:
         """What the study is: everything that was fixed when it was made."""
-        plan = self._replica.plan
+        plan = self.replica.definition.plan
         return {
             "name": self.name,
             "created": self.created,
@@ -664,7 +623,7 @@ class Study(Tabular):
             Policy, value, confidence, evidence by edge, samples to go, arms, constraints and
             more; ``study/status_records.py`` lists every key.
         """
-        with self._replica.latest() as state:
+        with self.replica.latest() as state:
             # Another state may be as long: an older copy of the store was put back.
             if self._status is None or self._status[:2] != (state, state.seq):
                 self._status = (state, state.seq, status_of(state))
@@ -677,6 +636,7 @@ class Study(Tabular):
                 "seed": self.seed,
                 "expire_after": None if math.isinf(self.expire_after) else self.expire_after,
                 "overdue": len(state.pending.overdue(now, self.expire_after)),
+                "health": self.replica.health(),
                 **self._status[2],
             }
 
@@ -693,32 +653,34 @@ class Study(Tabular):
         StoreError
             If an event of the journal is damaged; the message says which.
         """
-        return self._replica.verify()
+        return self.replica.verify()
 
 
 def import_rows(
     study: Study,
     path: CsvSource,
     key: str | None,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[Reward], list[Place], Answers]:
+    unlikely: Unlikely = "hold",
+) -> tuple[list[Reward], list[Location], Answers]:
     """`Study.import_csv` for those who also want to know what was in the file, and where."""
     check_key(key)
-    with without_collector():
-        rewards, places = read_rewards(path, study.problem)
-        return rewards, places, tell(study._replica, named(rewards, key), places, progress)
+    rewards, places = read_rewards(path, study.problem)
+    if not rewards:
+        return rewards, places, []
+    return rewards, places, study.replica.run(telling(named(rewards, key), places, unlikely))
 
 
 def _made_with(store: Store, row: Row[Any]) -> tuple[Problem, Settings, Plan]:
     """What a study was made with, or `StoreError` if its row is damaged."""
-    trouble = trouble_of(row._asdict())
+    trouble = find_damage(row._asdict())
     if trouble is None:
         try:
             problem = Problem.from_text(row.problem, source=f"study {row.name!r}")
             settings = Settings.from_text(row.settings)
-            return problem, settings, settings.plan(problem)
         except (SimplexploreError, ValueError, TypeError) as error:
             trouble = f"what it was made with cannot be read ({str(error).rstrip('.')})"
+        else:
+            return problem, settings, settings.plan(problem)  # its faults are not the store's
     raise StoreError(
         f"{store.name}: study {row.name!r} is damaged: {trouble}. Nothing was changed; put back a "
         "copy of the store."

@@ -5,112 +5,107 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-import numpy as np
-from sqlalchemy.engine import Connection
-
-from simplexplore import __version__
 from simplexplore.errors import ConflictError
-from simplexplore.exploration.intervals import known_means
 from simplexplore.protocol import ALL
 
 from .decision import Corrections
-from .events import Event
+from .events import REWARDED, Event
 from .journal import Journal
-from .records import HistoryPoint
+from .pulls import check_key
+from .settings import Definition
+from .snapshot import code_of, to_bytes
 from .state import State
-from .store import Store
+
+Result = TypeVar("Result")
 
 # Events between snapshots: replaying them takes a fraction of a second.
 SNAPSHOT_EVERY = 4_000
 
-# The history has a point at every step of the logarithm of the number of rewards: 2% more. Means
-# with their intervals, which take some milliseconds, are at fewer of them, and not of many arms.
-HISTORY_STEP = 0.02
-MEANS_STEP = 0.1
-MEANS_CLOSE = 1e-3
-MOST_MEANS = 100
+# Steps of the logarithm of the number of rewards at which the list of studies is told the progress.
+_PROGRESS_STEP = 0.1
 
 
-class _Concluded(NamedTuple):
-    """What is to be written besides events and points."""
+class Request(NamedTuple, Generic[Result]):
+    """Something to be decided about a study.
 
-    head: dict[str, Any]
-    snapshot: bytes | None
+    Attributes
+    ----------
+    work : function
+        Decides, and returns what is answered. Where it refuses with an error, it has recorded
+        nothing.
+    events : int
+        How many will be recorded.
+    keys : list of str
+        Under which it may have come before.
+    idempotent : bool
+        Whether it can safely be decided twice.
+    """
+
+    work: Callable[[Transaction], Result]
+    events: int = 1
+    keys: Sequence[str] = ()
+    idempotent: bool = True
+
+
+def once(
+    key: str | None, work: Callable[[Transaction], Result], events: int = 1
+) -> Request[Result]:
+    """A request that happens once under its key, and should not be repeated without one."""
+    check_key(key)
+    return Request(work, events, [] if key is None else [key], idempotent=key is not None)
 
 
 class Transaction:
     """What decisions see and write, one after the other.
 
     All of them are written at the end, by one statement; until then those that come later are
-    shown what is not in the store yet. Decisions that take long are taken before others are kept
-    waiting, without a connection: they hold if nobody has recorded anything when they are written.
+    shown what is not in the store yet. What the journal has under the keys of all requests was
+    found before the first one is decided.
 
     Attributes
     ----------
+    definition : Definition
     state : State
         All that others have recorded included.
-    is_dirty : bool
-        Whether the state is ahead of what the store is sure to hold.
-    is_spoiled : bool
+    events : list of Event
+        Recorded here.
+    is_broken : bool
         Whether a decision broke off half-way: the state is of no use.
     """
 
     def __init__(
         self,
-        store: Store,
+        definition: Definition,
         journal: Journal,
-        connection: Connection | None,
         state: State,
-        beginning: Callable[[Corrections], State],
+        keys: Sequence[str],
+        found: Sequence[Event],
     ) -> None:
-        self._store, self._journal, self._connection = store, journal, connection
-        self.state, self._beginning = state, beginning
-        self.is_dirty = self.is_spoiled = False
-        self._began = state.seq
-        self._events: list[Event] = []
-        self._points: list[HistoryPoint] = []
+        self.definition, self.state = definition, state
+        self.events: list[Event] = []
+        self.is_broken = False
+        self._journal = journal
+        self._began, self._rewards = state.seq, state.rewards
         self._now = 0.0
-        self._in_journal: dict[str, list[Event]] = {}  # by key, of keys that were looked up
-        self._keyed: dict[str, list[Event]] = {}  # recorded here, by key
-        self._concluded: _Concluded | None = None
+        self._keyed: dict[str | None, list[Event]] = {key: [] for key in keys}
+        for event in found:
+            self._keyed[event.key].append(event)
+
+    # ------------------------------------------------------------------ what was recorded
 
     def events_of_pulls(self, numbers: Sequence[int]) -> list[Event]:
         """What was recorded about pulls."""
         if not numbers:
             return []
-        with self._connected() as connection:
-            found = self._journal.of_pulls(connection, numbers)
         wanted = set(numbers)
-        return found + [event for event in self._events if event.pull in wanted]
+        found = self._journal.of_pulls(numbers)
+        return found + [event for event in self.events if event.pull in wanted]
 
     def events_under_keys(self, keys: Sequence[str]) -> list[Event]:
-        """What was recorded under keys."""
-        self.look_up(keys)
-        return [
-            event
-            for key in dict.fromkeys(keys)
-            for event in (*self._in_journal[key], *self._keyed.get(key, ()))
-        ]
-
-    def look_up(self, keys: Sequence[str]) -> None:
-        """Read what the journal has under keys, all at once for those who will want to know."""
-        unknown = [key for key in dict.fromkeys(keys) if key not in self._in_journal]
-        if unknown:
-            with self._connected() as connection:
-                self.remember(unknown, self._journal.under_keys(connection, unknown))
-
-    def remember(self, keys: Sequence[str], found: Sequence[Event]) -> None:
-        """Take what the journal has under keys from somebody who has looked."""
-        self._in_journal |= {key: [] for key in keys}
-        for event in found:
-            assert event.key is not None
-            self._in_journal[event.key].append(event)
-
-    def _connected(self) -> AbstractContextManager[Connection]:
-        return self._store.reading() if self._connection is None else nullcontext(self._connection)
+        """What was recorded under keys that a request has named."""
+        return [event for key in dict.fromkeys(keys) for event in self._keyed[key]]
 
     def earlier(self, wanted: Event) -> Event | None:
         """The event that was recorded when the request of this key was made before, if it was."""
@@ -124,10 +119,15 @@ class Transaction:
 
     def event(self, seq: int) -> Event:
         """An event that was recorded."""
-        with self._connected() as connection:
-            return self._journal.read(connection, seq - 1, 1)[0]
+        return self._journal.read(seq - 1, 1)[0]
 
-    def strike_out(self, seq: int) -> None:
+    # ------------------------------------------------------------------ deciding
+
+    def now(self) -> float:
+        """What the clock says, in seconds since 1970."""
+        return self._journal.now()
+
+    def void(self, seq: int) -> None:
         """Let the state be as if a reward had never been told; what is recorded next says so.
 
         Of a reward that came after the decision, that stays. Otherwise the evidence without it
@@ -141,124 +141,85 @@ class Transaction:
             ALL,
             decision.to_data() if decision is not None and stays else None,
         )
-        without = self._beginning(corrections)
-        with self._connected() as connection, self._journal.explained():
-            for events in self._journal.chunks(connection, 0, state.seq):
-                without.replay(events, rejudge=not stays)
+        without = beginning(self.definition, corrections)
+        for events in self._journal.chunks(0, state.seq):
+            without.replay(events, rejudge=not stays)
         found = None if without.decision is None else without.decision.to_data()
         without.corrections = corrections._replace(until=state.seq + 1, decision=found)
         self.state = without
 
-    def record(
-        self, proposed: Sequence[Event], now: float, progress: Callable[[int], None] | None = None
-    ) -> list[Event]:
+    def record(self, proposed: Sequence[Event], now: float) -> list[Event]:
         """Decide; returns the events as they will be written."""
-        assert self._concluded is None
-        state = self.state
-        rewards = state.rewards
-        self.is_dirty = self.is_spoiled = True
-        with self._journal.explained():
-            recorded = state.decide(proposed, now, progress)
-        if _has_evidence(state) and _is_due(rewards, state.rewards, recorded, HISTORY_STEP):
-            self._points.append(self._point(now))
-            few = state.engine.plan.problem.size <= MOST_MEANS
-            if few and _is_due(rewards, state.rewards, recorded, MEANS_STEP):
-                self._points[-1]["means"] = _means(state)
-        self._events += recorded
+        self.is_broken = True
         self._now = now
+        recorded = self.state.decide(proposed, now)
+        self.events += recorded
         for event in recorded:
             if event.key is not None:
-                self._keyed.setdefault(event.key, []).append(event)
-        self.is_spoiled = False
+                self._keyed[event.key].append(event)
+        self.is_broken = False
         return recorded
 
-    def conclude(self) -> None:
-        """Make ready what is to be written, if anything was decided; others need not wait yet."""
-        if not self._events:
+    # ------------------------------------------------------------------ writing
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether the state is ahead of what the store is sure to hold."""
+        return self.is_broken or bool(self.events)
+
+    def write(self, journal: Journal) -> None:
+        """Write what was decided, if anything was."""
+        if not self.events:
             return
-        state = self.state
+        state, changed = self.state, self._now
+        if journal is not self._journal:  # others have changed their studies in the meantime
+            changed = max(changed, journal.now())
         head = {
             "head": state.seq,
-            "changed": self._now,
+            "changed": changed,
             "state": state.name,
             "delta": state.engine.plan.delta,
             "asked": state.asked,
             "rewards": state.rewards,
             "pending": len(state.pending),
             "answer": None if state.answer is None else json.dumps(state.answer),
-            "progress": _progress(state, self._points[-1] if self._points else None),
+            "progress": self._progress(),
             "checksum": state.checksum,
-            "tags": json.dumps(state.tags) if state.tags else None,
         }
+        journal.append(self.events, head)
         # After a correction the journal would have to be read from its beginning.
-        is_due = state.seq // SNAPSHOT_EVERY > self._began // SNAPSHOT_EVERY or any(
-            event.kind == "voided" for event in self._events
-        )
-        self._concluded = _Concluded(head, state.snapshot() if is_due else None)
+        if state.seq // SNAPSHOT_EVERY > self._began // SNAPSHOT_EVERY or any(
+            event.kind == "voided" for event in self.events
+        ):
+            journal.save_snapshot(code_of(state), state.seq, to_bytes(state))
 
-    def write(self, connection: Connection) -> None:
-        """Write what was decided, if anything was."""
-        if self._concluded is None:
-            return
-        store, study = self._store, self._journal.study
-        head, snapshot = self._concluded
-        if self._connection is None:  # others may have changed their studies in the meantime
-            head["changed"] = max(head["changed"], float(store.clock()))
-        store.append(connection, study, self._events, head)
-        for point in self._points:
-            store.add_point(connection, study, point)
-        if snapshot is not None:
-            code = snapshot_code(self.state)
-            store.save_snapshot(connection, study, code, self.state.seq, snapshot)
-
-    def _point(self, now: float) -> HistoryPoint:
+    def _progress(self) -> float | None:
+        """Which share of the evidence needed there is; None if that is as it was, or nearly."""
         state = self.state
-        statistic, threshold = state.engine.weakest()
-        return {
-            "seq": state.seq,
-            "at": now,
-            "rewards": state.rewards,
-            "statistic": statistic,
-            "threshold": threshold,
-            "policy": state.engine.policy.tolist() if state.engine.has_answer else None,
-            "counts": [int(n) for n in state.engine.run.n],
-        }
+        if state.answer is not None:
+            return 1.0
+        if not has_evidence(state):
+            return 0.0 if state.corrections.voided else None
+        kinds = {event.kind for event in self.events}
+        if not kinds & {"extended", "voided"}:
+            if not kinds.intersection(REWARDED):
+                return None
+            if not passes_step(self._rewards, state.rewards, _PROGRESS_STEP):
+                return None
+        statistic, threshold = state.engine.evidence.weakest()
+        return min(1.0, statistic / threshold)
 
 
-def _progress(state: State, point: HistoryPoint | None) -> float | None:
-    """Which share of the evidence needed there is; None if it is as it was."""
-    if state.answer is not None:
-        return 1.0
-    if point is None:  # without rewards that were struck out, some arm may have none again
-        return None if state.engine.is_warm or not state.corrections.voided else 0.0
-    return min(1.0, point["statistic"] / point["threshold"])
+def beginning(made: Definition, corrections: Corrections) -> State:
+    """The state before the first event of a study."""
+    return State(made.plan, made.seed, made.number, corrections)
 
 
-def _has_evidence(state: State) -> bool:
+def has_evidence(state: State) -> bool:
     """Whether there is a policy, or the finding that there is none, to have evidence of."""
     return state.engine.has_answer or state.engine.is_infeasible
 
 
-def snapshot_code(state: State) -> str:
-    """Which program can use a snapshot: this version, with this compiled code."""
-    return f"{__version__} {state.engine.fingerprint}"
-
-
-def _means(state: State) -> list[list[float | None]]:
-    """Low, mean and high by arm: intervals that hold together, at every moment."""
-    low, means, high = known_means(state.engine, MEANS_CLOSE)
-    known = np.where(state.engine.run.n > 0, means, math.nan)
-    rows = np.stack([low, known, high], axis=1).tolist()
-    return [[one if math.isfinite(one) else None for one in row] for row in rows]
-
-
-def _is_due(before: int, rewards: int, recorded: Sequence[Event], step: float) -> bool:
-    """Whether the history needs a point: at every step, and where delta or state change.
-
-    It depends on the journal alone, not on who writes.
-    """
-    if any(event.kind in ("stopped", "extended", "voided") for event in recorded):
-        return True
-    return rewards > before and (
-        before == 0 or math.log(rewards) // step > math.log(before) // step
-    )
+def passes_step(before: int, after: int, step: float) -> bool:
+    """Whether the logarithm of a number of rewards passes a multiple of a step."""
+    return after > before and (before == 0 or math.log(after) // step > math.log(before) // step)
