@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import Request, Security
-from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
@@ -17,8 +16,8 @@ from starlette.responses import Response
 
 from simplexplore.errors import AccessError
 
-from .tokens import NOBODY, Token, TokenCache
-from .worker_threads import WorkerThreads
+from .scheduling import Threads
+from .tokens import LOCAL_ADMIN, Token, TokenCache
 
 _bearer = HTTPBearer(auto_error=False, description="A token that 'simplexplore token' made.")
 
@@ -32,81 +31,62 @@ _PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "vi
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
 
+class Needs:
+    """A dependency: the token of a request, which allows what a role may do."""
+
+    def __init__(self, role: str) -> None:
+        self._role = role
+
+    async def __call__(self, request: Request, _: Credentials) -> Token:
+        token: Token = request.scope["token"]
+        return token
+
+    async def check(self, request: Request) -> Token:
+        """Find out whose token it is; raises if the role is not for them."""
+        token = await identify(request)
+        request.scope["token"] = token  # for those who ask for it later, and for the log
+        if not token.allows(self._role):
+            raise HTTPException(
+                403,
+                f"this needs a token of the role {self._role!r}; yours has the role "
+                f"{token.role!r}.",
+            )
+        return token
+
+
 class CheckedRoute(APIRoute):
     """A path whose body is read only after the token was found to allow what it does."""
 
-    roles: list[str]
-
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        self.roles = list(_roles_in(self.dependant))
+        needed = self.needs()
 
         async def checked(request: Request) -> Response:
-            for role in self.roles:
-                await admit(request, role)
+            for needs in needed:
+                await needs.check(request)
             return await handle(request)
 
         return checked
 
-
-def needs(role: str) -> Callable[[Request, Credentials], Awaitable[Token]]:
-    """A dependency that lets only those pass who may do what a role may do.
-
-    Of a `CheckedRoute`: it has checked already when this is called.
-    """
-
-    async def admitted(request: Request, _: Credentials) -> Token:
-        token: Token = request.scope["token"]
-        return token
-
-    admitted.role = role  # type: ignore[attr-defined]
-    return admitted
+    def needs(self) -> list[Needs]:
+        """What its parameters need."""
+        calls = (one.call for one in self.dependant.dependencies)
+        return [call for call in calls if isinstance(call, Needs)]
 
 
-def _roles_in(dependant: Dependant) -> Iterator[str]:
-    """What the dependencies of a path need."""
-    for inner in dependant.dependencies:
-        role = getattr(inner.call, "role", None)
-        if role is not None:
-            yield role
-        yield from _roles_in(inner)
-
-
-async def admit(request: Request, role: str) -> None:
-    """Let only those pass who may do what a role may do."""
-    try:
-        token = await identify(request)
-        request.scope["token"] = token
-        if not token.allows(role):
-            raise HTTPException(
-                403, f"this needs a token of the role {role!r}; yours has the role {token.role!r}."
-            )
-    except HTTPException as error:
-        # What else there is of the request is not read.
-        error.headers = {**(error.headers or {}), "Connection": "close"}
-        raise
-
-
-def remembered(request: HTTPConnection) -> Token | None:
-    """Whose token a request has, if that is known without asking the store."""
-    tokens: TokenCache = request.app.state.tokens
-    text = _token_text(request)
-    if text:
-        return tokens.remembered(text)
-    is_open = tokens.remembers_open()
-    return None if is_open is None else _nobody(request, is_open)
-
-
-async def identify(request: Request) -> Token:
+async def identify(request: HTTPConnection) -> Token:
     """Whose token a request has."""
-    threads: WorkerThreads = request.app.state.threads
+    threads: Threads = request.app.state.threads
     tokens: TokenCache = request.app.state.tokens
-    token = remembered(request)
-    if token is not None:
-        return token
     text = _token_text(request)
     if not text:
-        return _nobody(request, await threads.run("access", tokens.is_open))
+        is_open = tokens.cached_open()
+        if is_open is None:
+            is_open = await threads.run("access", tokens.is_open)
+        return _local_admin(request, is_open)
+    token = tokens.cached_token(text)
+    if token is not None:
+        return token
     try:
         return await threads.run("access", lambda: tokens.look_up(text))
     except AccessError as error:
@@ -118,7 +98,7 @@ def _token_text(request: HTTPConnection) -> str:
     return text.strip() if scheme.lower() == "bearer" else ""
 
 
-def _nobody(request: HTTPConnection, is_open: bool) -> Token:
+def _local_admin(request: HTTPConnection, is_open: bool) -> Token:
     """Let those in who have no token, if they may."""
     if not is_open:
         raise _unknown("this service needs a token: send the header Authorization: Bearer ...")
@@ -134,7 +114,7 @@ def _nobody(request: HTTPConnection, is_open: bool) -> Token:
                 f"without tokens, the service answers {words}. Make a token with "
                 "'simplexplore token create'.",
             )
-    return NOBODY
+    return LOCAL_ADMIN
 
 
 def _is_remote(request: HTTPConnection) -> bool:

@@ -1,55 +1,30 @@
-"""The paths below /v1, and the errors that each of them may answer with."""
+"""What a service is and can do, and how hard a problem is before a study is made of it."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from simplexplore import __version__, defaults
 from simplexplore.exploration.stopping import THRESHOLDS
-from simplexplore.protocol import MAX_BATCH, MAX_BODY, PROBLEM_TYPE
+from simplexplore.protocol import MAX_BATCH, MAX_BODY
 from simplexplore.samplers import SAMPLERS, find_sampler
 
-from . import bounds, event_stream, exports, models, studies, webhooks
-from .access import CheckedRoute
-from .dependencies import Reader, Threads
-from .responses import JsonResponse
+from . import jobs, models
+from .dependencies import JsonResponse, Reader, RunApart, Runner, new_router
+from .tokens import LOCAL_ADMIN
 
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    code: {
-        "description": text,
-        "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-    for code, text in (
-        (400, "The body is not JSON."),
-        (401, "No token, or one that is not known."),
-        (403, "The token does not allow this."),
-        (404, "There is no such study."),
-        (408, "The body came too slowly."),
-        (409, "The study has stopped, or something else is recorded already."),
-        (413, "Too large."),
-        (415, "The body is not sent as JSON."),
-        (422, "Something in the request is wrong."),
-        (503, "The store cannot be reached or is busy; try again."),
-    )
-}
-
-# Each path is written whole where it is, since requests are counted by a path as it was written,
-# without what including a router may put before it.
-router = APIRouter(responses=_ERRORS, route_class=CheckedRoute)
+router = new_router()
 
 
 @router.get("/v1/setup", response_model=models.Setup)
-async def setup(request: Request, threads: Threads, token: Reader) -> Response:
+async def setup(token: Reader) -> Response:
     """Say what the caller may do, and what a study can be made of."""
-    is_open = await threads.run(token.id, request.app.state.tokens.is_open)
     return JsonResponse(
         {
             "version": __version__,
             "role": token.role,
-            "tokens": not is_open,
+            "tokens": token is not LOCAL_ADMIN,
             "samplers": [name for name in SAMPLERS if not find_sampler(name).needs_truth],
             "sampler": defaults.SAMPLER,
             "thresholds": list(THRESHOLDS),
@@ -60,5 +35,24 @@ async def setup(request: Request, threads: Threads, token: Reader) -> Response:
     )
 
 
-for part in (bounds, studies, exports, event_stream, webhooks):
-    router.include_router(part.router)
+@router.get("/v1/openapi.json", include_in_schema=False)
+async def openapi(request: Request, _token: Reader) -> Response:
+    """Describe every request and its answers."""
+    return JsonResponse(request.app.openapi())
+
+
+@router.post("/v1/bound", response_model=models.Planned)
+async def bound(run_apart: RunApart, body: models.Plan, token: Runner) -> Response:
+    """Read a problem file, and say how hard the problem is if the means are as given.
+
+    What a study of it would be refused for is refused here, in the same words.
+    """
+    found = await run_apart(token.id, jobs.bound, body.model_dump())
+    return JsonResponse(found)
+
+
+@router.post("/v1/problem", response_model=models.Drafted)
+async def write(run_apart: RunApart, body: models.Draft, token: Runner) -> Response:
+    """Write a problem file that says this; whether it makes sense, its bound says."""
+    text = await run_apart(token.id, jobs.drafted, body.document)
+    return JsonResponse({"problem": text})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,47 +15,48 @@ from fastapi.openapi.utils import get_openapi
 from simplexplore import __version__
 from simplexplore.study.store import Store
 
-from . import api, models, monitoring, static_files, studies
-from .direct_routes import DirectRoutes
+from . import api, event_stream, models, monitoring, static_files, studies
 from .error_documents import add_error_handlers
-from .metrics import Metrics
+from .logs import log
 from .middleware import RequestMiddleware
-from .open_studies import OpenStudies
+from .monitoring import Metrics
+from .scheduling import Processes, Threads
+from .study_cache import StudyCache
 from .tokens import TokenCache
-from .webhooks import Messenger
-from .worker_processes import WorkerProcesses
-from .worker_threads import WorkerThreads
+
+# In the order in which a path is looked for.
+_ROUTERS = (
+    studies.quick_router,
+    *(part.router for part in (studies, api, event_stream, static_files, monitoring)),
+)
 
 
-def make_app(store: str | os.PathLike[str] | Store, *, webhooks_anywhere: bool = False) -> FastAPI:
-    """An ASGI application over a store, for `simplexplore serve` or any other server.
-
-    Webhooks reach the internet only, not the server's own network, unless they may go anywhere.
-    """
+def make_app(store: str | os.PathLike[str] | Store) -> FastAPI:
+    """An ASGI application over a store, for `simplexplore serve` or any other server."""
     opened = store if isinstance(store, Store) else Store(store)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.threads = WorkerThreads()
-        app.state.processes = WorkerProcesses()
-        app.state.processes.warm_up()
-        app.state.studies = OpenStudies(opened, app.state.threads, app.state.processes)
-        messenger = Messenger(opened, private=webhooks_anywhere)
+        app.state.threads = Threads()
+        app.state.processes = Processes()
+        app.state.studies = StudyCache(opened, app.state.threads, app.state.processes)
+        warming_up = asyncio.create_task(app.state.processes.warm_up())
         yield
-        app.state.studies.closing.set()
-        await messenger.close()
+        log("stopping")
         app.state.threads.close()
-        app.state.processes.close()
+        warming_up.cancel()
+        await asyncio.gather(warming_up, return_exceptions=True)
         opened.close()
 
     app = FastAPI(
         title="simplexplore",
         version=__version__,
         description="Live studies: ask which arm to play and tell its reward.",
-        openapi_url="/v1/openapi.json",
+        openapi_url=None,  # ours needs a token
         docs_url=None,  # these pages would be fetched from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        routes=[route for router in _ROUTERS for route in router.routes],
         lifespan=lifespan,
         # Metrics and logs are our own; looking for others' takes longer than counting.
         telemetry={"tracing": False, "metrics": False, "logs": False},
@@ -62,11 +64,9 @@ def make_app(store: str | os.PathLike[str] | Store, *, webhooks_anywhere: bool =
     app.state.store_name = opened.name
     app.state.tokens = TokenCache(opened)
     app.state.metrics = Metrics()
-    app.state.direct = DirectRoutes(app, studies.DIRECT)
+    app.state.is_ending = lambda: False  # whether those who watch studies have to go
     app.add_middleware(RequestMiddleware, metrics=app.state.metrics)  # the outermost one
     add_error_handlers(app)
-    for part in (api, static_files, monitoring):
-        app.include_router(part.router)
     app.openapi = partial(_openapi, app)  # type: ignore[method-assign]
     return app
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from simplexplore.errors import SimplexploreError, TooLargeError
 from simplexplore.protocol import PROBLEM_TYPE, to_problem
 from simplexplore.report.json_text import to_json
 
-from .refusals import DocumentError, document_of
-
 
 def add_error_handlers(app: FastAPI) -> None:
     """Let an application answer what a request can cause with a problem document."""
     app.add_exception_handler(SimplexploreError, _ours)
-    app.add_exception_handler(DocumentError, _ours)
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _of_request)
+    app.add_exception_handler(ClientDisconnect, _gone)
 
 
 def error_response(
@@ -34,10 +34,12 @@ def error_response(
 
 
 async def _ours(request: Request, error: Exception) -> Response:
-    assert isinstance(error, SimplexploreError | DocumentError)
-    document = dict(error.document if isinstance(error, DocumentError) else document_of(error))
+    assert isinstance(error, SimplexploreError)
+    document = to_problem(error)
     # Where the store is concerns only those who run the service.
-    document["detail"] = document["detail"].replace(request.app.state.store_name, "the store")
+    name = request.app.state.store_name
+    for place in (name, str(Path(name.removeprefix("sqlite:///")).absolute())):
+        document["detail"] = document["detail"].replace(place, "the store")
     headers = {"Retry-After": "1"} if document["status"] == 503 else None
     return error_response(document, headers)
 
@@ -57,12 +59,14 @@ def http_error(status: int, detail: str) -> dict[str, Any]:
     return {"type": name, "title": title, "status": status, "detail": detail}
 
 
+async def _gone(_: Request, __: Exception) -> Response:
+    return error_response(http_error(499, "the client went before its request was there."))
+
+
 async def _of_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     # What came is not repeated: it may be large, or a secret.
-    found = [
-        {"where": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()
-    ][:20]
+    found = [{"where": _place(one["loc"]), "message": one["msg"]} for one in error.errors()][:20]
     detail = "; ".join(f"{one['where']}: {one['message']}" for one in found)
     return error_response(
         {
@@ -73,6 +77,11 @@ async def _of_request(_: Request, error: Exception) -> Response:
             "errors": found,
         }
     )
+
+
+def _place(parts: Sequence[str | int]) -> str:
+    """Where in a request something is wrong; what reads a text there has no name of its own."""
+    return ".".join(str(part) for part in parts if not str(part).startswith("function-after"))
 
 
 def internal_error(request: str) -> dict[str, Any]:

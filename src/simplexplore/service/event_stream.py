@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
-import anyio
-from fastapi import APIRouter, Header, Request
+from fastapi import Header, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from simplexplore.errors import StoreError
 
-from .access import CheckedRoute, identify
-from .dependencies import Name, Reader, Studies
-from .metrics import Metrics
-from .open_studies import POLL_INTERVAL
+from .access import identify
+from .dependencies import Name, Reader, Studies, new_router
+from .monitoring import Metrics
+from .study_cache import POLL_INTERVAL
 
-# Watchers of one process; each holds a connection open.
-_MOST_WATCHERS = 500
+# Watchers of one process and of one token; each holds a connection open.
+_MAX_WATCHERS, _MAX_OF_TOKEN = 500, 50
 
 # Seconds between signs of life on a quiet stream, so that nothing on the way closes it.
-_SIGN_OF_LIFE = 15.0
+_KEEPALIVE = 15.0
 
-router = APIRouter(prefix="/v1/studies", route_class=CheckedRoute)
+router = new_router()
 
 
 @router.get(
-    "/{name}/events",
+    "/v1/studies/{name}/events",
     response_class=StreamingResponse,
     responses={
         200: {
@@ -41,40 +43,60 @@ async def events(
     request: Request,
     studies: Studies,
     name: Name,
-    _token: Reader,
+    token: Reader,
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=20)] = None,
 ) -> Response:
     """A stream of changes: number of the last event, state, pulls and rewards so far."""
-    metrics: Metrics = request.app.state.metrics
-    if metrics.watchers >= _MOST_WATCHERS:
-        raise HTTPException(503, "too many watch already; ask for the status now and then.")
     first = await studies.poll(name)
+    metrics: Metrics = request.app.state.metrics
+    of_token = metrics.watchers[token.id]
+    if of_token >= _MAX_OF_TOKEN or metrics.watchers.total() >= _MAX_WATCHERS:
+        raise HTTPException(
+            503,
+            f"{'this token has' if of_token >= _MAX_OF_TOKEN else 'the service has'} too many "
+            "event streams open; ask for the status now and then.",
+            {"Retry-After": "10"},
+        )
 
     async def stream() -> AsyncIterator[str]:
-        metrics.watchers += 1
-        try:
-            seen = int(last) if last is not None and last.isdecimal() else -1
-            quiet = 0.0
-            yield "retry: 2000\n\n"
-            now: Mapping[str, Any] = first
-            while not studies.closing.is_set():
-                if now["seq"] != seen:
-                    seen, quiet = now["seq"], 0.0
-                    yield f"id: {seen}\nevent: change\ndata: {json.dumps(now)}\n\n"
-                elif quiet >= _SIGN_OF_LIFE:
-                    quiet = 0.0
-                    yield ": nothing new\n\n"
-                with anyio.move_on_after(POLL_INTERVAL):
-                    await studies.closing.wait()
-                quiet += POLL_INTERVAL
-                try:
-                    now = await studies.poll(name)
-                    await identify(request)
-                except StoreError:
-                    continue  # the store may come back
-                except HTTPException:
-                    break  # the token was revoked
-        finally:
-            metrics.watchers -= 1
+        seen = int(last) if last is not None and last.isdecimal() else -1
+        quiet = 0.0
+        yield "retry: 2000\n\n"
+        now: Mapping[str, Any] = first
+        while not request.app.state.is_ending():
+            if now["seq"] != seen:
+                seen, quiet = now["seq"], 0.0
+                yield f"id: {seen}\nevent: change\ndata: {json.dumps(now)}\n\n"
+            elif quiet >= _KEEPALIVE:
+                quiet = 0.0
+                yield ": nothing new\n\n"
+            await asyncio.sleep(POLL_INTERVAL)
+            quiet += POLL_INTERVAL
+            try:
+                now = await studies.poll(name)
+                await identify(request)
+            except StoreError:
+                continue  # the store may come back
+            except HTTPException:
+                break  # the token was revoked
 
-    return StreamingResponse(stream(), media_type="text/event-stream")
+    return _EventStream(stream(), metrics.watchers, token.id)
+
+
+class _EventStream(StreamingResponse):
+    """A stream that counts as one of its token's until it ends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[str], watchers: Counter[str], token: str) -> None:
+        super().__init__(events)
+        self._watchers, self._token = watchers, token
+        watchers[token] += 1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._watchers[self._token] -= 1
+            if not self._watchers[self._token]:
+                del self._watchers[self._token]

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -16,9 +16,7 @@ from simplexplore.protocol import MAX_BODY
 
 from .error_documents import error_response, http_error, internal_error
 from .logs import log, log_failure
-from .metrics import Metrics
-
-Headers = list[tuple[bytes, bytes]]
+from .monitoring import Metrics
 
 # Seconds for a request's body to arrive.
 BODY_TIMEOUT = 20.0
@@ -46,24 +44,35 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if "started" not in scope:  # it was not begun without the framework
-            begin(scope)
+        scope["started"] = time.perf_counter()
+        scope["request_id"] = f"{random.getrandbits(64):016x}"
+        # Paths are matched as they were sent and names decoded afterwards, so that a study's
+        # name may contain a slash without meaning another path.
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        scope["path"] = raw.decode("latin-1")
+        request = scope["request_id"].encode()
+        headers = dict(scope["headers"])
+        body = _Body(receive, headers)
         status = 0
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = with_headers(message["headers"], scope["request_id"].encode())
+                own = dict(message["headers"])
+                if not body.is_complete:  # what is left of it must not be taken for a request
+                    own[b"connection"] = b"close"
+                found = {b"cache-control": b"no-store", **own, **_HEADERS, b"x-request-id": request}
+                message["headers"] = [*found.items()]
             await send(message)
 
         self._metrics.in_progress += 1
         try:
-            refused = refusal(scope["method"], dict(scope["headers"]))
+            refused = _refusal(scope, headers)
             if refused is not None:
                 await error_response(refused, {"Connection": "close"})(scope, receive, sending)
             else:
-                await self._app(scope, _Body(receive), sending)
+                await self._app(scope, body, sending)
         except Exception as error:
             log_failure(error, scope["request_id"])
             if status:  # half an answer is out
@@ -71,48 +80,33 @@ class RequestMiddleware:
             await error_response(internal_error(scope["request_id"]))(scope, receive, sending)
         finally:
             self._metrics.in_progress -= 1
-            note(self._metrics, scope, status)
+            self._note(scope, status)
+
+    def _note(self, scope: Scope, status: int) -> None:
+        """Count and log a request that was answered."""
+        seconds = time.perf_counter() - scope["started"]
+        route = getattr(scope.get("route"), "path", "other")
+        self._metrics.count(scope["method"], route, status, seconds)
+        fields: dict[str, Any] = {
+            "id": scope["request_id"],
+            "method": scope["method"],
+            "path": scope["path"][:300],
+            "status": status,
+            "ms": round(1000 * seconds, 1),
+            "token": getattr(scope.get("token"), "id", None),
+        }
+        log("request", logging.ERROR if status >= 500 else logging.INFO, **fields)
 
 
-def begin(scope: Scope) -> None:
-    """Give a request its id, and its path as it is matched."""
-    scope["started"] = time.perf_counter()
-    scope["request_id"] = f"{random.getrandbits(64):016x}"
-    # Paths are matched as they were sent and names decoded afterwards, so that a study's
-    # name may contain a slash without meaning another path.
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    scope["path"] = raw.decode("latin-1")
-
-
-def with_headers(own: Iterable[tuple[bytes, bytes]], request: bytes) -> Headers:
-    """The headers of the answer to a request of this id."""
-    found = {b"cache-control": b"no-store", **dict(own), **_HEADERS, b"x-request-id": request}
-    return [*found.items()]
-
-
-def note(metrics: Metrics, scope: Scope, status: int) -> None:
-    """Count and log a request that was answered."""
-    seconds = time.perf_counter() - scope["started"]
-    route = getattr(scope.get("route"), "path", "other")
-    metrics.count(scope["method"], route, status, seconds)
-    level = logging.ERROR if status >= 500 else logging.INFO
-    fields: dict[str, Any] = {
-        "id": scope["request_id"],
-        "method": scope["method"],
-        "path": scope["path"][:300],
-        "status": status,
-        "ms": round(1000 * seconds, 1),
-        "token": getattr(scope.get("token"), "id", None),
-    }
-    log("request", level, **fields)
-
-
-def refusal(method: str, headers: Mapping[bytes, bytes]) -> dict[str, Any] | None:
-    """Why a request is refused by its headers alone."""
+def _refusal(scope: Scope, headers: Mapping[bytes, bytes]) -> dict[str, Any] | None:
+    """Why a request is refused by its head alone."""
+    hosts = sum(name == b"host" for name, _ in scope["headers"])
+    if hosts > 1 or (hosts == 0 and scope["http_version"] == "1.1"):
+        return http_error(400, "a request names one host, in one header Host.")
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or int(length[:20]) > MAX_BODY:
         return http_error(413, _TOO_LARGE)
-    if method == "POST" and (length != b"0" or b"transfer-encoding" in headers):
+    if scope["method"] == "POST" and (length != b"0" or b"transfer-encoding" in headers):
         # A page of another site can make a browser send other types, but not this one.
         kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != b"application/json":
@@ -126,14 +120,15 @@ _TOO_LARGE = f"a body has at most {MAX_BODY:,} bytes; send it in several request
 class _Body:
     """The body of a request, which has to be small and to arrive in time."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, headers: Mapping[bytes, bytes]) -> None:
         self._receive = receive
         self._read = 0
         self._until: float | None = None
-        self._complete = False
+        length = headers.get(b"content-length", b"0")
+        self.is_complete = length == b"0" and b"transfer-encoding" not in headers
 
     async def __call__(self) -> Message:
-        if self._complete:  # what comes now is the news that the client has gone
+        if self.is_complete:  # what comes after it is the news that the client has gone
             return await self._receive()
         if self._until is None:  # the time until it is wanted is not the client's
             self._until = time.monotonic() + BODY_TIMEOUT
@@ -147,5 +142,5 @@ class _Body:
         self._read += len(message.get("body", b""))
         if self._read > MAX_BODY:
             raise HTTPException(413, _TOO_LARGE, {"Connection": "close"})
-        self._complete = not message.get("more_body", False)
+        self.is_complete = not message.get("more_body", False)
         return message

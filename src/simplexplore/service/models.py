@@ -8,11 +8,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from simplexplore import defaults
 from simplexplore.protocol import MAX_BATCH
+from simplexplore.study.pulls import Pull, Told
+from simplexplore.study.records import Answer, EventRecord, HistoryPoint, StudySummary
 from simplexplore.study.settings import DEFAULT_EXPIRY
-from simplexplore.study.webhooks import DEFAULT_STALL
+from simplexplore.study.telling import Unlikely as _Unlikely
+from simplexplore.tabular import read_number
 
 # Longer problem files than this are not written by hand, and not typed into a form.
-MAX_PROBLEM = 2**20
+MAX_PROBLEM = 2**18
 
 # Names in one reward: more than can be measured, so that it is said which ones are.
 MAX_MEASURED = 100
@@ -26,12 +29,32 @@ def _without_nul(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_without_nul)]
 Number = Annotated[float, Field(strict=True)]
+
+
+def _number(text: str) -> float:
+    return read_number(text, "the number")
+
+
+# A number, or what somebody typed for one.
+Typed = Annotated[
+    Number | Annotated[str, Field(max_length=100), AfterValidator(_number)],
+    Field(description="A number, or a text with a decimal point or comma."),
+]
 ProblemFile = Annotated[
     Text,
     Field(
         max_length=MAX_PROBLEM,
         description="A problem file (TOML).",
         examples=['arms = ["a", "b"]\n\n[constraints]\ncap = "a <= 0.6"\n'],
+    ),
+]
+
+
+Unlikely = Annotated[
+    _Unlikely,
+    Field(
+        description="What becomes of rewards that look impossible. hold: recorded, and nothing is "
+        "decided before they are confirmed or voided; ask: refused; accept: recorded."
     ),
 ]
 
@@ -57,40 +80,90 @@ class NewStudy(_Request):
 
 
 class Plan(_Request):
-    """A problem whose bound is wanted."""
+    """A problem whose bound is wanted, and how a study of it would be explored."""
 
     problem: ProblemFile
     delta: Number | None = None
     means: list[Number] | None = Field(None, max_length=MAX_BATCH)
+    sampler: str = Field(defaults.SAMPLER, max_length=100)
+    threshold: str = Field(defaults.THRESHOLD, max_length=100)
+
+
+_Value = str | bool | int | float
+_Entry = _Value | list[_Value | list[_Value]] | dict[str, _Value | list[_Value]]
+
+
+class Draft(_Request):
+    """What a problem file is to say."""
+
+    document: dict[Text, _Entry | dict[str, _Entry]] = Field(
+        description="Its settings, and its tables by name.",
+        examples=[{"arms": ["a", "b"], "constraints": {"cap": "a <= 0.6"}}],
+    )
 
 
 class Ask(_Request):
     """A question: which arms to play next."""
 
     n: int = Field(1, ge=1, le=MAX_BATCH, strict=True, description="Pulls wanted.")
+    by: Text | None = Field(
+        None, max_length=50, description="Who makes them; otherwise what the token's note says."
+    )
+
+
+PullNames = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=MAX_BATCH)]
+
+
+class Assignment(_Request):
+    """Pending pulls, and who makes them from now on."""
+
+    pulls: PullNames
+    by: Text = Field(min_length=1, max_length=50)
+
+
+class Release(_Request):
+    """Pulls that were not made."""
+
+    pulls: PullNames
+    reason: Text = Field("not made", min_length=1, max_length=10_000)
 
 
 class RewardToTell(_Request):
     """A reward: of a pull that was asked for, or of an arm that was played elsewhere."""
 
-    reward: Number
+    reward: Typed | None = Field(None, description="A sum has none.")
     pull: str | None = Field(None, max_length=100, description="The id that asking gave.")
     arm: Text | None = Field(None, max_length=10_000, description="Instead of a pull.")
     key: Text | None = Field(
         None, min_length=1, max_length=200, description="Told twice under it, it counts once."
     )
-    measured: dict[Text, Number] | None = Field(
+    measured: dict[Text, Typed] | None = Field(
         None,
         max_length=MAX_MEASURED,
         description="Measurements of the pull by name, where limits are measured.",
         examples=[{"toxicity": 0.2}],
     )
+    n: int | None = Field(None, strict=True, description="Of a sum: how many rewards.")
+    mean: Typed | None = Field(None, description="Of Gaussian ones: their mean.")
+    sd: Typed | None = Field(None, description="Their deviation, if sigma is unknown.")
+    successes: int | None = Field(None, strict=True, description="Of Bernoulli ones.")
+    total: int | None = Field(None, strict=True, description="Of Poisson ones.")
 
 
 class Tell(_Request):
     """Rewards: all are taken in, or none."""
 
     rewards: list[RewardToTell] = Field(max_length=MAX_BATCH)
+    unlikely: Unlikely = "hold"
+
+
+class _RecordedReward(_Request):
+    pull: str | None = Field(None, max_length=100, description="Whose reward it is.")
+    event: int | None = Field(None, strict=True, description="Instead: its number in the journal.")
+
+
+class Confirmation(_RecordedReward):
+    """A reward that is meant although it looks impossible."""
 
 
 class Note(_Request):
@@ -99,18 +172,16 @@ class Note(_Request):
     text: Text = Field(min_length=1, max_length=10_000)
 
 
-class Void(_Request):
-    """A reward to strike out."""
+class Stop(_Request):
+    """Why what is known is good enough."""
 
-    pull: str | None = Field(None, max_length=100, description="Whose reward it is.")
-    event: int | None = Field(None, strict=True, description="Instead: its number in the journal.")
     reason: Text = Field(min_length=1, max_length=10_000)
 
 
-class Tags(_Request):
-    """All tags of a study."""
+class Void(_RecordedReward):
+    """A reward to void."""
 
-    tags: list[Annotated[Text, Field(max_length=100)]] = Field(max_length=100)
+    reason: Text = Field(min_length=1, max_length=10_000)
 
 
 class Import(_Request):
@@ -121,30 +192,7 @@ class Import(_Request):
         "measured limit."
     )
     check: bool = Field(False, description="Only say what importing it would do.")
-
-
-class Imported(BaseModel):
-    """Rows of a CSV file with their outcomes, and what is wrong with the others."""
-
-    rows: list[dict[str, Any]]
-    faults: list[dict[str, Any]]
-
-
-class NewWebhook(_Request):
-    """Where to say that a study stops or stalls."""
-
-    url: Text = Field(max_length=2000, description="Empty for nowhere.")
-    stall_after: Annotated[Number, Field(ge=1, le=1e9)] = Field(
-        DEFAULT_STALL, description="Seconds without a reward while pulls are pending."
-    )
-
-
-class WebhookSet(BaseModel):
-    """Where it is said, and why that could not be done the last time."""
-
-    url: str
-    stall_after: float
-    trouble: str | None
+    unlikely: Unlikely = "hold"
 
 
 class Nothing(_Request):
@@ -157,60 +205,43 @@ class Extension(_Request):
     delta: Number
 
 
-class PullGiven(BaseModel):
-    """A pull to make."""
-
-    id: str
-    arm: str
-    at: float = Field(description="Seconds since 1970.")
-
-
 class Pulls(BaseModel):
     """Pulls to make."""
 
-    pulls: list[PullGiven]
+    pulls: list[Pull]
+    next: int | None = Field(None, description="What to send as 'after'; absent at the end.")
 
 
-class RewardTold(BaseModel):
-    """How a reward was recorded."""
-
-    pull: str | None
-    arm: str
-    reward: float
-    outcome: Literal["told", "late", "elsewhere", "repeated"]
-    stopped: bool
-
-
-class Told(BaseModel):
+class ToldRewards(BaseModel):
     """How rewards were recorded."""
 
-    rewards: list[RewardTold]
+    rewards: list[Told]
 
 
 class Studies(BaseModel):
     """Studies, the latest change first."""
 
-    studies: list[dict[str, Any]]
+    studies: list[StudySummary]
     next: str | None = Field(None, description="What to send as 'after'; absent at the end.")
 
 
 class Events(BaseModel):
     """A piece of a journal."""
 
-    events: list[dict[str, Any]]
+    events: list[EventRecord]
 
 
 class History(BaseModel):
     """Statistic against threshold over time."""
 
-    points: list[dict[str, Any]]
+    points: list[HistoryPoint]
 
 
 class Extended(BaseModel):
     """A study that goes on, or has its answer already."""
 
     delta: float
-    answer: dict[str, Any] | None
+    answer: Answer | None
 
 
 class Verified(BaseModel):
@@ -233,9 +264,16 @@ class Setup(BaseModel):
     max_body: int
 
 
+class Drafted(BaseModel):
+    """A problem file, written but not checked."""
+
+    problem: str
+
+
 class Planned(BaseModel):
     """A problem, and how hard it is if its means are given."""
 
+    document: dict[str, Any] = Field(description="What the file says: its settings and tables.")
     arms: list[str]
     constraints: list[str]
     measured: list[str] = Field([], description="Measured limits; absent without any.")

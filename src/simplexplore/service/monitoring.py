@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
 from fastapi import APIRouter, Request
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from simplexplore import __version__
@@ -11,21 +20,108 @@ from simplexplore.study.registry import summaries
 from simplexplore.study.store import Store
 
 from .access import CheckedRoute
-from .dependencies import Reader, Studies, Threads
-from .metrics import CONTENT_TYPE, MOST_STUDIES, Metrics
-from .responses import JsonResponse
+from .dependencies import JsonResponse, Reader, Studies
+
+_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+# Upper ends of the time classes, in seconds.
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+# Methods that are counted by name. Anybody can invent others.
+_METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
+
+# Studies that are counted one by one; the rest only in the totals.
+_MAX_STUDIES = 500
+
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
 
+class Metrics:
+    """Requests of this process: how many, how long, how many at the moment."""
+
+    def __init__(self) -> None:
+        to: dict[str, Any] = {"namespace": "simplexplore", "registry": CollectorRegistry()}
+        self._registry = to["registry"]
+        self.in_progress = 0
+        # Open event streams by token.
+        self.watchers: collections.Counter[str] = collections.Counter()
+        Gauge("info", "The program's version.", ["version"], **to).labels(__version__).set(1)
+        Gauge("start_time_seconds", "When this process started.", **to).set_to_current_time()
+        under_way = Gauge("requests_in_progress", "Requests under way.", **to)
+        under_way.set_function(lambda: self.in_progress)
+        Gauge("watchers", "Open event streams.", **to).set_function(self.watchers.total)
+        self._requests = Counter(
+            "requests", "Requests answered.", ["method", "route", "status"], **to
+        )
+        self._seconds = Histogram(
+            "request_seconds",
+            "Time until a request was answered.",
+            ["route"],
+            buckets=_BUCKETS,
+            **to,
+        )
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Add a request that was answered."""
+        requests, times = self._counters(method if method in _METHODS else "other", route, status)
+        requests.inc()
+        times.observe(seconds)
+
+    @cache  # noqa: B019 - looking them up takes longer than counting
+    def _counters(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(method, route, status), self._seconds.labels(route)
+
+    def text(self, totals: Mapping[str, int], studies: Sequence[Mapping[str, Any]]) -> bytes:
+        """Everything counted, studies by state, and how far some are (as `Study.list` says it)."""
+        return generate_latest(_Scrape(self._registry, totals, studies))
+
+
+@dataclass(frozen=True)
+class _Scrape(Collector):
+    """One reading of a registry and of studies."""
+
+    registry: CollectorRegistry
+    totals: Mapping[str, int]
+    studies: Sequence[Mapping[str, Any]]
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self.registry.collect():
+            # A time of creation for every counter says nothing that is not known.
+            family.samples = [one for one in family.samples if not one.name.endswith("_created")]
+            yield family
+        yield from _of_studies(self.totals, self.studies)
+
+
+def _of_studies(
+    totals: Mapping[str, int], studies: Sequence[Mapping[str, Any]]
+) -> Iterator[Metric]:
+    total = GaugeMetricFamily("simplexplore_studies", "Studies in the store.", labels=["state"])
+    for state in ("running", "stopped", "paused", "archived"):
+        total.add_metric([state], totals[state])
+    yield total
+    for kind, name, field, words in (
+        (CounterMetricFamily, "asked", "asked", "Pulls given out."),
+        (CounterMetricFamily, "rewards", "rewards", "Rewards taken in."),
+        (GaugeMetricFamily, "pending", "pending", "Pulls without a reward."),
+        (GaugeMetricFamily, "progress", "progress", "Share of the evidence needed."),
+        (GaugeMetricFamily, "changed_seconds", "changed", "Time of the last change."),
+    ):
+        family = kind(f"simplexplore_study_{name}", words, labels=["study"])
+        for one in studies:
+            if one[field] is not None:
+                family.add_metric([one["name"]], one[field])
+        yield family
+
+
 @router.get("/health")
-async def health(threads: Threads, studies: Studies) -> Response:
+async def health(studies: Studies) -> Response:
     """Whether the service works, its store included. Open to everybody."""
     try:
-        await threads.run("health", lambda: _reach(studies.store))
+        await studies.threads.run("health", lambda: _reach(studies.store))
     except SimplexploreError:
         return JsonResponse({"status": "the store cannot be reached"}, 503)
-    return JsonResponse({"status": "ok", "version": __version__})
+    return JsonResponse({"status": "ok"})
 
 
 def _reach(store: Store) -> None:
@@ -34,11 +130,11 @@ def _reach(store: Store) -> None:
 
 
 @router.get("/metrics")
-async def metrics(request: Request, threads: Threads, studies: Studies, token: Reader) -> Response:
+async def metrics(request: Request, studies: Studies, token: Reader) -> Response:
     """Counts for Prometheus."""
     counted: Metrics = request.app.state.metrics
 
     def look() -> bytes:
-        return counted.text(studies.store.totals(), summaries(studies.store, MOST_STUDIES))
+        return counted.text(studies.store.totals(), summaries(studies.store, _MAX_STUDIES))
 
-    return Response(await threads.run(token.id, look), media_type=CONTENT_TYPE)
+    return Response(await studies.threads.run(token.id, look), media_type=_CONTENT_TYPE)

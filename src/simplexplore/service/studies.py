@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import tempfile
 from functools import partial
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
-from starlette.responses import PlainTextResponse, Response
+from fastapi import Query
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, PlainTextResponse, Response
 
-from simplexplore.errors import TooLargeError
 from simplexplore.protocol import MAX_BATCH
-from simplexplore.study.group import Request
-from simplexplore.study.pulls import Pull, Reward, Told, named
-from simplexplore.study.registry import is_taken, summaries
+from simplexplore.study.asking import asking, assigning, releasing
+from simplexplore.study.pulls import Answers, Pulls, Reward, named
+from simplexplore.study.records import About, Answer, CheckedFile, EventRecord
+from simplexplore.study.registry import summaries
+from simplexplore.study.steering import extending, noting, stopping, switching
 from simplexplore.study.study import Study
+from simplexplore.study.telling import telling
+from simplexplore.study.voiding import confirming
 
-from . import heavy_work, models
-from .access import CheckedRoute
-from .dependencies import Admin, After, Key, Name, Processes, Reader, Runner, Studies, Threads
-from .direct_routes import DirectRoute
-from .responses import JsonResponse
-from .worker_processes import outcome_unknown
+from . import jobs, models
+from .dependencies import (
+    Admin,
+    After,
+    JsonResponse,
+    Key,
+    Name,
+    QuickRoute,
+    Reader,
+    RunApart,
+    Runner,
+    Studies,
+    new_router,
+)
 
-router = APIRouter(prefix="/v1/studies", route_class=CheckedRoute)
+router = new_router()
+quick_router = new_router(QuickRoute)
+
+_MEDIA_TYPES = {"csv": "text/csv", "json": "application/json"}
+_SCHEMAS = {"csv": {"type": "string"}, "json": {"type": "object"}}
 
 
-@router.get("", response_model=models.Studies)
+@router.get("/v1/studies", response_model=models.Studies)
 async def list_studies(
-    threads: Threads,
     studies: Studies,
     token: Reader,
     limit: Annotated[int | None, Query(ge=1, le=MAX_BATCH, description="Default: all.")] = None,
@@ -53,7 +69,7 @@ async def list_studies(
         place = (float(changed), name)
     # One more than wanted says whether there are more.
     more = None if limit is None else limit + 1
-    found = await threads.run(
+    found = await studies.threads.run(
         token.id, lambda: summaries(studies.store, more, place, archived=archived)
     )
     page: dict[str, Any] = {"studies": found[:limit]}
@@ -62,101 +78,106 @@ async def list_studies(
     return JsonResponse(page)
 
 
-@router.post("", status_code=201)
+@router.post("/v1/studies", response_model=About, status_code=201)
 async def create(
-    processes: Processes,
-    threads: Threads,
-    studies: Studies,
-    body: models.NewStudy,
-    token: Runner,
-    key: Key,
+    run_apart: RunApart, studies: Studies, body: models.NewStudy, token: Runner, key: Key = None
 ) -> Response:
     """Start a study."""
     settings = body.model_dump(exclude={"name", "problem"})
-    try:
-        about = await processes.run(
-            token.id, heavy_work.create, studies.where, body.name, body.problem, settings, key
-        )
-    except TooLargeError as error:  # perhaps it was ended a moment too late
-        if await threads.run(token.id, lambda: is_taken(studies.store, body.name)):
-            raise outcome_unknown(f"{error} But there is a study {body.name!r} now.") from None
-        raise
-    return JsonResponse(about, 201)
+    work = partial(jobs.create, name=body.name, text=body.problem, settings=settings, key=key)
+    return JsonResponse(await run_apart(token.id, work, studies.where), 201)
 
 
-@router.get("/{name}")
+@router.get("/v1/studies/{name}")
 async def about(studies: Studies, name: Name, token: Reader) -> Response:
     """Say what a study is, and its answer if it has one."""
-    return JsonResponse(await studies.read(token.id, name, heavy_work.described))
+    return JsonResponse(await studies.read(token.id, name, jobs.described))
 
 
-@router.post("/{name}/pulls", response_model=models.Pulls)
-async def ask(studies: Studies, name: Name, body: models.Ask, token: Runner, key: Key) -> Response:
+@quick_router.post("/v1/studies/{name}/pulls", response_model=models.Pulls)
+async def ask(
+    studies: Studies, name: Name, body: models.Ask, token: Runner, key: Key = None
+) -> Response:
     """Ask which arms to play next."""
-    return JsonResponse(_pulls(await studies.commit(token.id, name, _asking(body, key))))
+    by = token.owner if body.by is None else body.by
+    return JsonResponse(_pulls(await studies.commit(token.id, name, asking(body.n, key, by))))
 
 
-def _asking(body: models.Ask, key: str | None) -> Request:
-    work = partial(Study.ask, n=body.n, key=key)
-    return Request(work, body.n, [] if key is None else [key])
-
-
-def _pulls(pulls: Sequence[Pull]) -> dict[str, Any]:
+def _pulls(pulls: Pulls) -> dict[str, Any]:
     return {"pulls": [vars(pull) for pull in pulls]}
 
 
-@router.get("/{name}/pulls", response_model=models.Pulls)
-async def pending(studies: Studies, name: Name, token: Reader) -> Response:
+@router.get("/v1/studies/{name}/pulls", response_model=models.Pulls)
+async def pending(
+    studies: Studies,
+    name: Name,
+    token: Reader,
+    by: Annotated[str | None, Query(max_length=50, description="Only this one's.")] = None,
+    arm: Annotated[str | None, Query(max_length=10_000, description="Only of this arm.")] = None,
+    limit: Annotated[int | None, Query(ge=1, le=MAX_BATCH, description="Default: all.")] = None,
+    after: Annotated[int, Query(ge=0, lt=2**62, description="Number of a pull.")] = 0,
+) -> Response:
     """Pulls that were given out and have neither a reward nor expired, oldest first."""
-    return JsonResponse(_pulls(await studies.read(token.id, name, Study.pending)))
+    # One more than wanted says whether there are more.
+    more = None if limit is None else limit + 1
+    work = partial(Study.pending, by=by, arm=arm, limit=more, after=after)
+    found = await studies.read(token.id, name, work)
+    page = _pulls(found[:limit])
+    if limit is not None and limit < len(found):
+        page["next"] = int(found[limit - 1].id.split("-")[1])
+    return JsonResponse(page)
 
 
-@router.post("/{name}/rewards", response_model=models.Told)
+@router.post("/v1/studies/{name}/pulls/assign", response_model=models.Pulls)
+async def assign(studies: Studies, name: Name, body: models.Assignment, token: Runner) -> Response:
+    """Let pending pulls be somebody's."""
+    request = assigning(body.pulls, body.by)
+    return JsonResponse(_pulls(await studies.commit(token.id, name, request)))
+
+
+@router.post("/v1/studies/{name}/pulls/release", response_model=models.Pulls)
+async def release(studies: Studies, name: Name, body: models.Release, token: Runner) -> Response:
+    """Let pulls that were not made expire at once."""
+    request = releasing(body.pulls, body.reason)
+    return JsonResponse(_pulls(await studies.commit(token.id, name, request)))
+
+
+@quick_router.post("/v1/studies/{name}/rewards", response_model=models.ToldRewards)
 async def tell(
-    studies: Studies, name: Name, body: models.Tell, token: Runner, key: Key
+    studies: Studies, name: Name, body: models.Tell, token: Runner, key: Key = None
 ) -> Response:
     """Tell rewards, of pulls or of arms that were played elsewhere.
 
     A pull is its own key. Rewards of pulls made elsewhere are named after the request's key,
     unless they have keys of their own. What is known already comes back as repeated.
     """
-    request = _telling(body, key)
-    if request.keys is None:
-        return JsonResponse(_told(await studies.write(token.id, name, request.work)))
+    rewards = named([Reward(**vars(one)) for one in body.rewards], key)
+    request = telling(rewards, unlikely=body.unlikely)
     return JsonResponse(_told(await studies.commit(token.id, name, request)))
 
 
-def _telling(body: models.Tell, key: str | None) -> Request:
-    rewards = named(
-        [Reward(one.reward, one.pull, one.arm, one.key, one.measured) for one in body.rewards], key
-    )
-    keys = [one.key for one in rewards if one.key is not None]
-    # Told twice, some rewards would count twice; so they go alone.
-    is_safe = all(one.pull or one.key for one in rewards)
-    return Request(
-        partial(Study.tell_many, rewards=rewards), len(rewards), keys if is_safe else None
-    )
-
-
-def _told(rewards: Sequence[Told]) -> dict[str, Any]:
+def _told(rewards: Answers) -> dict[str, Any]:
     return {"rewards": [vars(one) for one in rewards]}
 
 
-@router.get("/{name}/status")
-async def status(processes: Processes, studies: Studies, name: Name, token: Reader) -> Response:
+@router.get("/v1/studies/{name}/status")
+async def status(run_apart: RunApart, studies: Studies, name: Name, token: Reader) -> Response:
     """Say how far a study is: policy, evidence, samples to go, use of the constraints."""
-    found = await processes.run(token.id, heavy_work.status, studies.where, name, quick=True)
+    found = await run_apart(token.id, jobs.on_study, studies.where, name, jobs.status)
     return JsonResponse(found)
 
 
-@router.get("/{name}/history", response_model=models.History)
-async def history(studies: Studies, name: Name, token: Reader, after: After = 0) -> Response:
+@router.get("/v1/studies/{name}/history", response_model=models.History)
+async def history(
+    run_apart: RunApart, studies: Studies, name: Name, token: Reader, after: After = 0
+) -> Response:
     """Statistic against threshold over time, for the comparison that is least settled."""
-    points = await studies.read(token.id, name, partial(Study.history, after=after))
+    work = partial(Study.history, after=after)
+    points = await run_apart(token.id, jobs.on_study, studies.where, name, work)
     return JsonResponse({"points": points})
 
 
-@router.get("/{name}/journal", response_model=models.Events)
+@router.get("/v1/studies/{name}/journal", response_model=models.Events)
 async def journal(
     studies: Studies,
     name: Name,
@@ -169,95 +190,123 @@ async def journal(
     return JsonResponse({"events": events})
 
 
-@router.post("/{name}/notes", status_code=204, response_class=Response)
+@router.post("/v1/studies/{name}/notes", status_code=204, response_class=Response)
 async def note(
-    studies: Studies, name: Name, body: models.Note, token: Runner, key: Key
+    studies: Studies, name: Name, body: models.Note, token: Runner, key: Key = None
 ) -> Response:
     """Put a remark into the journal."""
-    await studies.write(token.id, name, partial(Study.note, text=body.text, key=key))
+    await studies.commit(token.id, name, noting(body.text, key))
     return Response(status_code=204)
 
 
-@router.post("/{name}/extension", response_model=models.Extended)
+@router.post("/v1/studies/{name}/extension", response_model=models.Extended)
 async def extend(
-    studies: Studies, name: Name, body: models.Extension, token: Admin, key: Key
+    studies: Studies, name: Name, body: models.Extension, token: Admin, key: Key = None
 ) -> Response:
     """Go on with a smaller delta: more confidence, more samples."""
-    work = partial(heavy_work.extended, delta=body.delta, key=key)
+    answer = await studies.commit(token.id, name, extending(body.delta, key))
+    return JsonResponse({"delta": body.delta, "answer": answer})
+
+
+@router.post("/v1/studies/{name}/stop", response_model=Answer)
+async def stop(
+    studies: Studies, name: Name, body: models.Stop, token: Admin, key: Key = None
+) -> Response:
+    """Say that what is known is good enough: the answer of this moment, without the promise."""
+    return JsonResponse(await studies.commit(token.id, name, stopping(body.reason, key)))
+
+
+@router.post("/v1/studies/{name}/voids", response_model=EventRecord)
+async def void(
+    studies: Studies, name: Name, body: models.Void, token: Runner, key: Key = None
+) -> Response:
+    """Void a reward: the study goes on as if it had never been told."""
+    work = partial(Study.void, **body.model_dump(), key=key)
+    # It adds the whole journal up anew.
     return JsonResponse(await studies.write(token.id, name, work))
 
 
-@router.post("/{name}/voids")
-async def void(
-    studies: Studies, name: Name, body: models.Void, token: Runner, key: Key
+@router.post("/v1/studies/{name}/confirm", response_model=EventRecord)
+async def confirm(
+    studies: Studies, name: Name, body: models.Confirmation, token: Runner, key: Key = None
 ) -> Response:
-    """Strike a reward out: the study goes on as if it had never been told."""
-    work = partial(Study.void, **body.model_dump(), key=key)
-    # It adds the whole journal up anew.
-    return JsonResponse(await studies.write(token.id, name, work, heavy=True))
+    """Say that a reward is meant although it looks impossible."""
+    request = confirming(body.pull, body.event, key)
+    return JsonResponse(await studies.commit(token.id, name, request))
 
 
-@router.post("/{name}/imports", response_model=models.Imported)
+@router.post("/v1/studies/{name}/imports", response_model=CheckedFile)
 async def import_csv(
-    studies: Studies, name: Name, body: models.Import, token: Runner, key: Key
+    studies: Studies, name: Name, body: models.Import, token: Runner, key: Key = None
 ) -> Response:
     """Tell all rewards of a CSV file, or none if a row is wrong."""
-    work = partial(heavy_work.imported, text=body.csv, check=body.check, key=key)
-    return JsonResponse(await studies.write(token.id, name, work, heavy=True))
+    work = partial(jobs.imported, text=body.csv, check=body.check, key=key, unlikely=body.unlikely)
+    return JsonResponse(await studies.write(token.id, name, work))
 
 
-@router.post("/{name}/pause", status_code=204, response_class=Response)
+@router.post("/v1/studies/{name}/pause", status_code=204, response_class=Response)
 async def pause(studies: Studies, name: Name, _body: models.Nothing, token: Runner) -> Response:
     """Give out no more pulls until the study is resumed; rewards are still taken in."""
-    await studies.write(token.id, name, Study.pause)
+    await studies.commit(token.id, name, switching("paused"))
     return Response(status_code=204)
 
 
-@router.post("/{name}/resume", status_code=204, response_class=Response)
+@router.post("/v1/studies/{name}/resume", status_code=204, response_class=Response)
 async def resume(studies: Studies, name: Name, _body: models.Nothing, token: Runner) -> Response:
     """Let a study go on that was paused or archived."""
-    await studies.write(token.id, name, Study.resume)
+    await studies.commit(token.id, name, switching("resumed"))
     return Response(status_code=204)
 
 
-@router.post("/{name}/archive", status_code=204, response_class=Response)
+@router.post("/v1/studies/{name}/archive", status_code=204, response_class=Response)
 async def archive(studies: Studies, name: Name, _body: models.Nothing, token: Admin) -> Response:
     """Put a study aside: lists leave it out, and it takes nothing in until it is resumed."""
-    await studies.write(token.id, name, Study.archive)
+    await studies.commit(token.id, name, switching("archived"))
     return Response(status_code=204)
 
 
-@router.post("/{name}/tags", status_code=204, response_class=Response)
-async def tag(studies: Studies, name: Name, body: models.Tags, token: Runner) -> Response:
-    """Give a study these tags and no others."""
-    await studies.write(token.id, name, partial(_tagged, tags=body.tags))
-    return Response(status_code=204)
-
-
-def _tagged(study: Study, tags: list[str]) -> None:
-    study.tag(*tags)
-
-
-@router.get("/{name}/problem", response_class=PlainTextResponse)
+@router.get("/v1/studies/{name}/problem", response_class=PlainTextResponse)
 async def problem(studies: Studies, name: Name, token: Reader) -> Response:
     """The problem file (TOML)."""
-    return PlainTextResponse(await studies.read(token.id, name, heavy_work.problem))
+    return PlainTextResponse(await studies.read(token.id, name, jobs.problem))
 
 
-@router.post("/{name}/verification", response_model=models.Verified)
-async def verify(processes: Processes, studies: Studies, name: Name, token: Admin) -> Response:
+@router.post("/v1/studies/{name}/verification", response_model=models.Verified)
+async def verify(run_apart: RunApart, studies: Studies, name: Name, token: Admin) -> Response:
     """Replay the whole journal and compare with the state in use, to the last bit."""
-    sound = await processes.run(token.id, heavy_work.verify, studies.where, name)
+    sound = await run_apart(token.id, jobs.on_study, studies.where, name, Study.verify)
     return JsonResponse({"sound": sound})
 
 
-def _route_of(endpoint: Callable[..., Any]) -> CheckedRoute:
-    routes = (route for route in router.routes if isinstance(route, CheckedRoute))
-    return next(route for route in routes if route.endpoint is endpoint)
-
-
-# Paths of many small requests.
-DIRECT = [
-    DirectRoute(_route_of(ask), models.Ask, _asking, _pulls),
-    DirectRoute(_route_of(tell), models.Tell, _telling, _told),
-]
+@router.get(
+    "/v1/studies/{name}/export",
+    response_class=FileResponse,
+    responses={
+        200: {
+            "description": "All pulls with their rewards.",
+            "content": {_MEDIA_TYPES[form]: {"schema": _SCHEMAS[form]} for form in _SCHEMAS},
+        }
+    },
+)
+async def export(
+    run_apart: RunApart,
+    studies: Studies,
+    name: Name,
+    token: Reader,
+    form: Annotated[Literal["csv", "json"], Query(alias="format")] = "csv",
+) -> Response:
+    """All pulls with their rewards, as a file."""
+    folder = tempfile.TemporaryDirectory(prefix="simplexplore-")
+    path = Path(folder.name, f"study.{form}")
+    try:
+        work = partial(Study.export, path=path)
+        await run_apart(token.id, jobs.on_study, studies.where, name, work)
+    except BaseException:
+        folder.cleanup()
+        raise
+    return FileResponse(
+        path,
+        filename=f"{name}.{form}",
+        media_type=_MEDIA_TYPES[form],
+        background=BackgroundTask(folder.cleanup),
+    )

@@ -39,13 +39,18 @@ class Token:
     created: float
     revoked: float | None = None
 
+    @property
+    def owner(self) -> str | None:
+        """Whose pulls are that it asks for, unless the request says so."""
+        return self.note.strip()[:50].strip() or None
+
     def allows(self, role: str) -> bool:
         """Whether it may do what a role may do."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
 # Who comes to a store without tokens, on the machine itself.
-NOBODY = Token("-", ROLES[-1], "no tokens in use", 0.0)
+LOCAL_ADMIN = Token("-", ROLES[-1], "", 0.0)
 
 
 def create_token(store: Store, role: str, note: str = "") -> tuple[Token, str]:
@@ -99,7 +104,7 @@ class TokenCache:
         self._open_until = 0.0
         self._is_closed = False
 
-    def remembers_open(self) -> bool | None:
+    def cached_open(self) -> bool | None:
         """Whether the store was open a moment ago, without asking it; None if that is not known.
 
         Once it has had a token, a store never opens again.
@@ -110,7 +115,7 @@ class TokenCache:
 
     def is_open(self) -> bool:
         """Whether the store has never had a token."""
-        known = self.remembers_open()
+        known = self.cached_open()
         if known is None:
             with self._store.reading() as connection:
                 self._is_closed = connection.execute(_ANY).first() is not None
@@ -118,9 +123,9 @@ class TokenCache:
             known = not self._is_closed
         return known
 
-    def remembered(self, text: str) -> Token | None:
+    def cached_token(self, text: str) -> Token | None:
         """A token that was seen a moment ago, without asking the store."""
-        until, token = self._known.get(_digest(text), (0.0, NOBODY))
+        until, token = self._known.get(_digest(text), (0.0, LOCAL_ADMIN))
         return token if time.monotonic() < until else None
 
     def look_up(self, text: str) -> Token:

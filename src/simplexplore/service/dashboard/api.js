@@ -12,6 +12,7 @@ class Refusal extends Error {
     super(document.detail || document.title || `The service answered with status ${status}.`);
     this.status = status;
     this.line = document.line ?? null;
+    this.unlikely = document.type === "urn:simplexplore:unlikely" ? document.rewards : null;
   }
 }
 

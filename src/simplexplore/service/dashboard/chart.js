@@ -2,7 +2,7 @@
 import { svg } from "./dom.js";
 import { number } from "./numbers.js";
 
-const HEIGHT = 260, LEFT = 44, TOP = 12, BOTTOM = 34, APART = 14;
+const HEIGHT = 220, LEFT = 44, TOP = 12, BOTTOM = 34, APART = 14;
 
 // Round numbers between two ends, about as many as wanted.
 export function rounds(start, end, wanted) {

@@ -34,7 +34,7 @@ export function csvUpload(path, changed, measured) {
   const input = el("input", { id: "csv", type: "file", accept: ".csv,text/csv" });
   const place = el("div", { id: "csv-preview", "aria-live": "polite" });
 
-  async function send(text, check, key) { return call(`${path}/imports`, { csv: text, check }, key); }
+  const send = (text, check, key, unlikely = "ask") => call(`${path}/imports`, { csv: text, check, unlikely }, key);
 
   input.addEventListener("change", async () => {
     const [file] = input.files;
@@ -44,17 +44,21 @@ export function csvUpload(path, changed, measured) {
       renew(place, ...waiting(`Reading ${file.name}…`));
       const text = await file.text(), key = newKey();
       const found = await send(text, true);
-      renew(place, ...preview(found, measured, async () => {
+      async function record(unlikely) {
         input.focus();  // the button goes away
         renew(place, ...waiting(`Importing ${plural(found.rows.length, "reward")}…`));
         try {
-          await send(text, false, key);
+          await send(text, false, key, unlikely);
           input.value = "";
           renew(place, el("p", {}, `${plural(found.rows.length, "reward")} imported.`));
           announce("Imported.");
           changed();
-        } catch (error) { showError(error, place); }
-      }));
+        } catch (error) {
+          showError(error, place);
+          if (error.unlikely) place.append(el("p", { class: "buttons" }, el("button", { type: "button", id: "accept", onclick: () => record("accept") }, "They are meant: import all")));
+        }
+      }
+      renew(place, ...preview(found, measured, () => record("ask")));
     } catch (error) { showError(error, place); }
   });
   return [el("label", { for: "csv" }, "CSV file"),

@@ -37,13 +37,12 @@ export const field = (id, label, input, hint = "") => el("div", {}, el("label", 
   hint ? el("p", { class: "hint" }, hint) : null);
 
 // A form with one line of text.
-export function smallForm(label, hint, button, send, value = "", required = true) {
+export function smallForm(label, hint, button, send) {
   const id = label.toLowerCase().replace(/\W+/g, "-");
-  const input = el("input", { id, required, autocomplete: "off" });
-  input.value = value;
+  const input = el("input", { id, required: true, autocomplete: "off" });
   return form({ id: `form-${id}` }, [field(id, label, input, hint)], button, async (key) => {
     await send(input.value, key);
-    if (!value) input.value = "";
+    input.value = "";
   });
 }
 

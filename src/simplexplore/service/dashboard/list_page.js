@@ -1,4 +1,4 @@
-// The list of studies: searched by name or tag, sorted, and chosen from for a comparison.
+// The list of studies: searched by name, sorted, and chosen from for a comparison.
 import { ROOT, comparison, studyPage } from "./address.js";
 import { POLL, call, pause } from "./api.js";
 import { el, renew, whole } from "./dom.js";
@@ -22,16 +22,15 @@ const none = () => [el("p", {}, "There are no studies yet."), may("run")
   ? el("p", {}, el("a", { href: `${ROOT}new` }, "Start the first one"), " with a problem file.")
   : el("p", {}, "Somebody with a run token can start one.")];
 
-const list = (shown, total, order, cells) => table(
+const list = (shown, total, order, box) => table(
   `${number(shown.length)} of ${number(total)} ${total === 1 ? "study" : "studies"}, ${order}`,
   ["Study", "State", "Progress", "Rewards", "Pending", "Allowed error", "Last change", "Compare"],
   shown.map((one) => [
-    el("span", {}, el("a", { id: `study-${one.name}`, href: studyPage(one.name) }, one.name),
-      ...(one.tags ?? []).flatMap((tag) => [" ", cells.tag(tag, one.name)])),
+    el("a", { id: `study-${one.name}`, href: studyPage(one.name) }, one.name),
     ...("trouble" in one ? damaged(one) : [
       el("span", { class: `state ${one.state}` }, one.state),
       pictured(percent(one.progress), ...bar(one.progress ?? 0)),
-      number(one.rewards), number(one.pending), promised(one), whole(time(one.changed)), cells.box(one.name)]),
+      number(one.rewards), number(one.pending), promised(one), whole(time(one.changed)), box(one.name)]),
   ]), [3, 4, 5]);
 
 // With a budget no error is allowed for: it ends when the samples are spent.
@@ -58,9 +57,9 @@ function reader(studies) {
   };
 }
 
-// Whether every word is in a study's name, its state or one of its tags.
+// Whether every word is in a study's name or its state.
 const matches = (one, words) => words.every((word) =>
-  [one.name, one.state, ...(one.tags ?? [])].some((text) => text.toLowerCase().includes(word)));
+  [one.name, one.state].some((text) => text.toLowerCase().includes(word)));
 
 export async function showList() {
   const place = el("div"), chosen = new Set();
@@ -70,22 +69,19 @@ export async function showList() {
   const archived = el("input", { id: "archived", type: "checkbox", onchange: () => draw() });
   const compare = el("p", { class: "buttons" });
   const search = el("div", { hidden: true, class: "columns" },
-    el("div", {}, el("label", { for: "filter" }, "Search names, tags and states"), filter),
+    el("div", {}, el("label", { for: "filter" }, "Search names and states"), filter),
     el("div", {}, el("label", { for: "order" }, "Sort"), order),
     el("label", { class: "check" }, archived, "Show archived studies"));
   begin("Studies", search, place, compare);
   document.querySelector(".brand").setAttribute("aria-current", "page");
   const studies = new Map(), read = reader(studies);
 
-  const cells = {
-    tag: (tag, name) => el("button", { type: "button", class: "tag", id: `tag-${tag}-${name}`, onclick: () => { filter.value = tag; draw(); } }, tag),
-    box: (name) => {
-      const box = el("input", { id: `compare-${name}`, type: "checkbox", "aria-label": `Compare ${name}`,
-        onchange: () => { if (box.checked) chosen.add(name); else chosen.delete(name); offer(); } });
-      box.checked = chosen.has(name);
-      return box;
-    },
-  };
+  function compareBox(name) {
+    const box = el("input", { id: `compare-${name}`, type: "checkbox", "aria-label": `Compare ${name}`,
+      onchange: () => { if (box.checked) chosen.add(name); else chosen.delete(name); offer(); } });
+    box.checked = chosen.has(name);
+    return box;
+  }
 
   function offer() {
     renew(compare, chosen.size > 1 ? el("a", { class: "button first", id: "compare", href: comparison([...chosen]) },
@@ -98,7 +94,7 @@ export async function showList() {
     const all = [...studies.values()].filter((one) => archived.checked || one.state !== "archived");
     const found = all.filter((one) => matches(one, words));
     const [said, compareTwo] = ORDERS[order.value];
-    renew(place, ...(all.length ? [list(found.sort(compareTwo).slice(0, MANY), all.length, said, cells)]
+    renew(place, ...(all.length ? [list(found.sort(compareTwo).slice(0, MANY), all.length, said, compareBox)]
       : studies.size ? [el("p", {}, "All studies are archived.")] : none()));
   }
 

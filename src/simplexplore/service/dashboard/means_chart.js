@@ -1,10 +1,11 @@
 // Means with their intervals, over the number of rewards: a small chart per arm, all with one scale.
 import { rounds } from "./chart.js";
-import { dim, el, svg } from "./dom.js";
+import { el, svg } from "./dom.js";
 import { number, plural } from "./numbers.js";
 import { table } from "./table.js";
 
-const HEIGHT = 132, RIGHT = 10, TOP = 10, BOTTOM = 20;
+const HEIGHT = 116, RIGHT = 10, TOP = 10, BOTTOM = 20;
+const NARROWEST = 204, GAP = 16;  // as in dashboard.css: five charts side by side on a laptop
 const MOMENTS = 4;  // columns of the table
 
 // What is known of each moment: [[rewards, [[low, mean, high], ...]], ...]; now is one of them.
@@ -64,13 +65,12 @@ export function means(points, status, shown, width) {
   const ticks = labelled(rounds(from, to, 4));
   const of = (a, isWanted) => known.filter(([n]) => isWanted(n)).map(([n, arms]) => [n, arms[a]]).filter(([, one]) => one[1] !== null);
   const isLater = (n) => decided !== null && n > decided;
-  const columns = Math.max(1, Math.floor(width / 300)), each = Math.floor((width - 16 * (columns - 1)) / columns);
+  const columns = Math.max(1, Math.floor((width + GAP) / (NARROWEST + GAP))), each = Math.floor((width - GAP * (columns - 1)) / columns);
   const until = known.filter(([n]) => !isLater(n));
   const some = until.filter((_, i) => i === until.length - 1 || (until.length - 1 - i) % Math.ceil(until.length / MOMENTS) === 0).slice(-MOMENTS);
   const text = ([low, mean, high]) => mean === null ? null
     : low === null || high === null ? number(mean) : `${number(mean)} (${number(low)} to ${number(high)})`;
-  return [dim("Means with intervals that all hold, at every moment; one scale for all arms."),
-  el("div", { class: "panels" }, ...drawn.map((a) => panel(status.arms[a].arm, of(a, (n) => !isLater(n)), of(a, isLater),
+  return [el("div", { class: "panels" }, ...drawn.map((a) => panel(status.arms[a].arm, of(a, (n) => !isLater(n)), of(a, isLater),
     { width: each, endX, from, to, ticks, decided }))),
   el("details", { id: "mean-points" }, el("summary", { id: "means-as-table" }, "As a table"),
     table("Means, with intervals that all hold, at every moment", ["Arm", ...some.map(([n]) => `After ${number(n)}`)],

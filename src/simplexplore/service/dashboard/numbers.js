@@ -18,10 +18,26 @@ export function percent(share) {  // only all is 100%, only none is 0%
 export const confidence = (share) =>
   share === null ? "–" : `${Math.floor(1000 * Math.max(0, share)) / 10}%`;
 
-/** The confidence that goes with an allowed error: one is never certain. */
-export const sure = (delta) => delta < 0.001 ? `1 - ${number(delta)}` : number(1 - delta);
+/** A p-value, rounded up: never less than is known. */
+export const probability = (p) => p < 0.0001 ? "<0.0001" : number(Math.min(1, Math.ceil(p * 10000) / 10000));
+
+export const capitalized = (text) => text[0].toUpperCase() + text.slice(1);
 
 export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
 
+export const shortTime = (seconds) => new Date(1000 * seconds).toLocaleString([],
+  { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+
 export const time = (seconds) => new Date(1000 * seconds).toLocaleString([],
   { dateStyle: "medium", timeStyle: "medium" });
+
+/** A share as one types it: 0.3 is 30%. */
+export const percentOf = (share) => `${Number((100 * share).toPrecision(12))}%`;
+
+/** A number as one types it, with a decimal point or comma; 30% is 0.3. Null if it is none. */
+export function shareFrom(text) {
+  const found = /^(\d+(?:[.,]\d+)?|[.,]\d+)\s*(%?)$/.exec(text.trim());
+  if (!found) return null;
+  const value = Number(found[1].replace(",", "."));
+  return found[2] ? Number((value / 100).toPrecision(12)) : value;
+}

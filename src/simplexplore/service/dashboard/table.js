@@ -19,7 +19,7 @@ export function table(caption, headings, rows, numeric = []) {
 
 // A number with a small picture beside it; the picture says nothing that the number does not.
 export function pictured(text, ...marks) {
-  return el("span", {}, typeof text === "string" ? whole(text) : text, svg("svg", { class: "mark", viewBox: "0 0 100 14",
+  return el("span", { class: "pictured" }, typeof text === "string" ? whole(text) : text, svg("svg", { class: "mark", viewBox: "0 0 100 14",
     preserveAspectRatio: "none", "aria-hidden": "true" }, ...marks));
 }
 

@@ -19,7 +19,7 @@ while not study.stopped:
     for pull in study.ask(1):
 ${measured.length ? `        reward, measured = measure(pull.arm)   # your experiment: 1.0, ${json(measured)}
         study.tell(pull, reward, measured=measured)`
-    : "        study.tell(pull, measure(pull.arm))   # your experiment"}
+    : "        # measure: your experiment\n        study.tell(pull, measure(pull.arm))"}
 print(study.answer_in_words)
 `;
 

@@ -1,5 +1,4 @@
-// What a study explores: its arms and constraints as formulas, and the whole problem file.
-import { text } from "./api.js";
+// The problem file of a study: its limits as formulas, and the file itself.
 import { el } from "./dom.js";
 import { table } from "./table.js";
 
@@ -7,7 +6,7 @@ import { table } from "./table.js";
 const FORMULAS = { constraints: "Limits on the mix", exploration: "Limits on the samples" };
 
 // Names and formulas of a table, as our own program writes them: name = "formula".
-function formulas(file, name) {
+function entries(file, name) {
   const lines = file.split("\n");
   const begin = lines.indexOf(`[${name}]`);
   if (begin < 0) return [];
@@ -19,13 +18,14 @@ function formulas(file, name) {
   }).filter(Boolean);
 }
 
-export async function problemView(path, measured = []) {
-  const file = await text(`${path}/problem`);
-  return [...Object.entries(FORMULAS).map(([name, words]) => [words, formulas(file, name)])
+export function formulas(file, measured = []) {
+  return [...Object.entries(FORMULAS).map(([name, words]) => [words, entries(file, name)])
     .filter(([, rows]) => rows.length)
     .map(([words, rows]) => table(words, ["Name", "Formula"], rows.map(([name, formula]) => [name, el("code", {}, formula)]))),
   ...(measured.length ? [table("What is measured with every pull, as a mean over the mix", ["Name", "Limit", "Tolerance"],
-    measured.map((row) => [row.name, el("code", {}, row.limit), String(row.tolerance)]), [2])] : []),
-  el("details", { id: "problem-file" }, el("summary", { id: "show-problem" }, "The problem file"),
-    el("pre", { class: "file", tabindex: 0, role: "group", "aria-label": "The problem file" }, file))];
+    measured.map((row) => [row.name, el("code", {}, row.limit), String(row.tolerance)]), [2])] : [])];
 }
+
+export const problemFile = (file) => el("details", { id: "problem-file" },
+  el("summary", { id: "show-problem" }, "The problem file"),
+  el("pre", { class: "file", tabindex: 0, role: "group", "aria-label": "The problem file" }, file));
