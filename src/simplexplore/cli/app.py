@@ -3,9 +3,12 @@
 Heavy imports wait inside the commands, so that ``--help`` and mistakes answer at once.
 """
 
+import errno
+import os
 import sys
 import warnings
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -13,52 +16,20 @@ from simplexplore import __version__
 from simplexplore.errors import SimplexploreError
 
 from .bound import bound
-from .commands import Commands, Group
 from .demo import demo
-from .options import quoting
-from .output import run_with_output
-from .ratings import ratings
-from .reproduce import reproduce
 from .service import serve, token_commands
 from .simulate import simulate
 from .study import commands as study_commands
 
-
-class _Commands(Group):
-    """All commands; what a user can cause ends in one message and a status."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.meta["simplexplore.args"] = tuple(args)  # super() takes them out of the list
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except typer.BadParameter as error:
-            error.message = quoting(error, ctx.meta["simplexplore.args"])
-            raise
-        except SimplexploreError as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(2) from None
-        except OSError as error:
-            if error.filename is None:  # the output's own (output.py), or no file that was named
-                raise
-            typer.echo(f"Error: {error.filename}: cannot use it: {error.strerror}.", err=True)
-            raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            typer.echo("Interrupted.", err=True)
-            raise typer.Exit(130) from None
-
-
-app = Commands(
-    cls=_Commands,
+app = typer.Typer(
+    no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Find the best mix of arms under linear constraints, with a stated confidence.",
 )
 
 app.add_typer(study_commands, name="study")
 app.add_typer(token_commands, name="token")
-for command in (serve, bound, simulate, demo, reproduce, ratings):
+for command in (serve, bound, simulate, demo):
     app.command()(command)
 
 
@@ -73,21 +44,32 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version",
-            callback=_print_version,
-            is_eager=True,
-            help="Print the version and exit.",
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:
     """Options of the program itself."""
 
 
-def main() -> None:
-    """Run the program."""
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the program; what a user can cause ends in one message and status 2."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows a replacement instead of failing.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     warnings.formatwarning = lambda message, *_, **__: f"Warning: {message}\n"
-    run_with_output(app)
+    try:
+        app(args)
+    except SimplexploreError as error:
+        message = str(error)
+    except OSError as error:
+        if error.filename is not None:
+            message = f"{error.filename}: cannot use it: {error.strerror}."
+        elif error.errno == errno.ENOSPC:
+            message = f"cannot write the output: {error.strerror}."
+            # What Python still holds of it goes nowhere when the program ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        else:
+            raise
+    typer.echo(f"Error: {message}", err=True)
+    sys.exit(2)

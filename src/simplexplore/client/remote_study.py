@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from simplexplore import defaults
-from simplexplore.errors import Place, SettingError, SimplexploreError, TooLargeError
-from simplexplore.files import written_aside
+from simplexplore.errors import Location, SettingError, SimplexploreError, TooLargeError
+from simplexplore.files import write_whole
 from simplexplore.protocol import ALL, MAX_BATCH
 from simplexplore.study.import_export import CsvSource, read_rewards, text_of
+from simplexplore.study.live_study import LiveStudy
 from simplexplore.study.pulls import (
     Answers,
     Pull,
     Pulls,
     Reward,
-    RewardLike,
     Told,
-    as_reward,
+    id_of,
     named,
     place_in_words,
 )
-from simplexplore.tabular import Rows, Tabular
 
 from .transport import Transport
 
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
         StudySummary,
     )
     from simplexplore.study.status_records import Status
+    from simplexplore.study.telling import Unlikely
 
     # Inside the classes, `list` is a method.
     Summaries = list[StudySummary]
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 
 # Seconds for which an unreachable service is tried again: a restart takes a few.
 RETRY_FOR = 60.0
-
-# Studies in one answer.
-_PAGE = 1000
 
 # What the address of a study says, and `about` does not: it changes.
 _CHANGING = ("head", "state", "answer", "answer_in_words")
@@ -94,24 +91,8 @@ class Service(Transport):
 
     def list(self, *, archived: bool = False) -> Summaries:
         """Say of every study how far it is, the latest change first; see `Study.list`."""
-        found: dict[str, StudySummary] = {}
-        if self._read_pages(found, archived) > 1:
-            # One that changed meanwhile has moved to the front, perhaps past us.
-            self._read_pages(found, archived)
-        return sorted(found.values(), key=lambda one: (one["changed"], one["name"]), reverse=True)
-
-    def _read_pages(self, found: dict[str, StudySummary], archived: bool) -> int:
-        """Read the list of studies until a page holds nothing new; returns how many it took."""
-        query: dict[str, Any] = {"limit": _PAGE} | ({"archived": "true"} if archived else {})
-        pages = 0
-        while True:
-            page = self.call("GET", f"/studies{_query(query)}")
-            pages += 1
-            new = {one["name"]: one for one in page["studies"] if found.get(one["name"]) != one}
-            found |= new
-            if "next" not in page or not new:
-                return pages
-            query["after"] = page["next"]
+        found: Summaries = self.call("GET", f"/studies?archived={str(archived).lower()}")["studies"]
+        return found
 
     def create(
         self, name: str, problem: Problem, sampler: str = defaults.SAMPLER, **settings: Any
@@ -129,7 +110,7 @@ class Service(Transport):
         return study
 
 
-class RemoteStudy(Tabular):
+class RemoteStudy(LiveStudy):
     """A study of a service, with the methods of `Study`."""
 
     def __init__(self, service: Service, name: str) -> None:
@@ -138,18 +119,8 @@ class RemoteStudy(Tabular):
         self._path = f"/studies/{quote(name, safe='')}"
         self._about: About | None = None
 
-    def rows(self) -> Rows:
-        """One row per arm, as `status` has them."""
-        return [dict(arm) for arm in self.status()["arms"]]
-
     def __repr__(self) -> str:
         return f"RemoteStudy({self.name!r} at {self.service.url})"
-
-    def __enter__(self) -> RemoteStudy:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection."""
@@ -163,42 +134,44 @@ class RemoteStudy(Tabular):
 
     # ------------------------------------------------------------------ asking and telling
 
-    def ask(self, n: int = 1, *, key: str | None = None) -> Pulls:
+    def ask(self, n: int = 1, *, by: str | None = None, key: str | None = None) -> Pulls:
         """Say which arms to play next."""
-        return [Pull(**pull) for pull in self._post("/pulls", {"n": n}, key)["pulls"]]
+        body = {"n": n} if by is None else {"n": n, "by": by}
+        return _pulls(self._post("/pulls", body, key))
 
-    def pending(self) -> Pulls:
-        """Pulls that have neither a reward nor expired, oldest first."""
-        return [Pull(**pull) for pull in self._get("/pulls")["pulls"]]
-
-    def tell(
+    def pending(
         self,
-        pull: str | Pull | None = None,
-        reward: float | None = None,
         *,
-        measured: Mapping[str, float] | None = None,
+        by: str | None = None,
         arm: str | None = None,
-        key: str | None = None,
-    ) -> Told:
-        """Report the reward of a pull, or of an arm that was played elsewhere."""
-        identity = pull.id if isinstance(pull, Pull) else pull
-        told = Reward(reward, identity, arm, key, measured)  # type: ignore[arg-type]
-        return self.tell_many([told])[0]
+        limit: int | None = None,
+        after: int = 0,
+    ) -> Pulls:
+        """Pulls that have neither a reward nor expired, oldest first; see `Study.pending`."""
+        query = {"by": by, "arm": arm, "limit": limit, "after": after}
+        wanted = {name: value for name, value in query.items() if value is not None}
+        return _pulls(self._get("/pulls", **wanted))
 
-    def tell_many(self, rewards: Iterable[RewardLike]) -> Answers:
-        """Report many rewards at once: all are recorded, or none."""
-        wanted = [as_reward(item) for item in rewards]
-        if len(wanted) > MAX_BATCH:
+    def assign(self, pulls: Iterable[str | Pull], by: str) -> Pulls:
+        """Let pending pulls be somebody's; see `Study.assign`."""
+        return _pulls(self._post("/pulls/assign", {"pulls": [*map(id_of, pulls)], "by": by}))
+
+    def release(self, pulls: Iterable[str | Pull], reason: str = "not made") -> Pulls:
+        """Let pulls that were not made expire at once; see `Study.release`."""
+        body = {"pulls": [*map(id_of, pulls)], "reason": reason}
+        return _pulls(self._post("/pulls/release", body))
+
+    def _tell(self, rewards: Sequence[Reward], unlikely: Unlikely) -> Answers:
+        if len(rewards) > MAX_BATCH:
             raise TooLargeError(
-                f"a service takes at most {MAX_BATCH:,} rewards at a time; got {len(wanted):,}."
+                f"a service takes at most {MAX_BATCH:,} rewards at a time; got {len(rewards):,}."
             )
-        if not wanted:
-            return []
         body = {
             "rewards": [
                 {name: value for name, value in vars(one).items() if value is not None}
-                for one in wanted
-            ]
+                for one in rewards
+            ],
+            "unlikely": unlikely,
         }
         return [Told(**one) for one in self._post("/rewards", body)["rewards"]]
 
@@ -207,20 +180,17 @@ class RemoteStudy(Tabular):
         path: CsvSource,
         *,
         key: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        unlikely: Unlikely = "hold",
     ) -> Answers:
         """Tell all rewards of a CSV file, or none if a row is wrong; see `Study.import_csv`."""
         rewards, places = read_rewards(path, self.problem)
         try:
-            told = self.tell_many(named(rewards, key))
-            if progress is not None:
-                progress(len(told), len(told))
-            return told
+            return self.tell_many(named(rewards, key), unlikely=unlikely)
         except SimplexploreError as error:
             row = None if error.place is None else error.place.row
             if row is None:
                 raise
-            text = str(error).removeprefix(f"{place_in_words(Place(row=row))}: ")
+            text = str(error).removeprefix(f"{place_in_words(Location(row=row))}: ")
             raise type(error)(f"{place_in_words(places[row])}: {text}", place=places[row]) from None
 
     def check_csv(self, path: CsvSource) -> CheckedFile:
@@ -237,19 +207,21 @@ class RemoteStudy(Tabular):
         """Put a remark into the journal."""
         self._post("/notes", {"text": text}, key)
 
-    def void(
-        self,
-        pull: str | Pull | None = None,
-        *,
-        reason: str,
-        event: int | None = None,
-        key: str | None = None,
+    def _void(
+        self, pull: str | None, event: int | None, reason: str, key: str | None
     ) -> EventRecord:
-        """Strike a reward out: the study goes on as if it had never been told."""
-        identity = pull.id if isinstance(pull, Pull) else pull
-        body = {"pull": identity, "event": event, "reason": reason}
+        body = {"pull": pull, "event": event, "reason": reason}
         recorded: EventRecord = self._post("/voids", body, key)
         return recorded
+
+    def _confirm(self, pull: str | None, event: int | None, key: str | None) -> EventRecord:
+        recorded: EventRecord = self._post("/confirm", {"pull": pull, "event": event}, key)
+        return recorded
+
+    def stop(self, reason: str, *, key: str | None = None) -> Answer:
+        """Say that what is known is good enough; see `Study.stop`."""
+        answer: Answer = self._post("/stop", {"reason": reason}, key)
+        return answer
 
     def pause(self) -> None:
         """Hand out no more pulls until `resume`; rewards are still recorded."""
@@ -262,10 +234,6 @@ class RemoteStudy(Tabular):
     def resume(self) -> None:
         """Let a study go on that was paused or archived."""
         self._post("/resume", {})
-
-    def tag(self, *tags: str) -> None:
-        """Give the study these tags and no others, by which the list is searched."""
-        self._post("/tags", {"tags": tags})
 
     # ------------------------------------------------------------------ looking
 
@@ -307,11 +275,6 @@ class RemoteStudy(Tabular):
         """Whether the study runs, in a word: running, stopped, paused or archived."""
         found: StateName = self._get()["state"]
         return found
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the study has its answer."""
-        return self.answer is not None
 
     @property
     def answer(self) -> Answer | None:
@@ -360,23 +323,24 @@ class RemoteStudy(Tabular):
             after = some[-1]["seq"]
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write all pulls with their rewards to a .csv, .json or .parquet file."""
+        """Write all pulls with their rewards to a .csv or .json file."""
         path = Path(path)
         form = path.suffix.lower().removeprefix(".")
-        if form not in ("csv", "json", "parquet"):
-            raise SettingError(
-                f"{path}: the ending says in which format to write: .csv, .json or .parquet."
-            )
+        if form not in ("csv", "json"):
+            raise SettingError(f"{path}: the ending says in which format to write: .csv or .json.")
+        content = self.service.download(f"{self._path}/export{_query({'format': form})}")
         try:
-            with written_aside(path) as place, place.open("wb") as file:
-                address = f"{self._path}/export{_query({'format': form})}"
-                self.service.call("GET", address, into=file)
+            write_whole(path, content)
         except OSError as error:
             raise SettingError(f"{path}: cannot write it: {error.strerror or error}.") from None
 
     def verify(self) -> bool:
         """Let the service replay the whole journal and compare it with the current state."""
         return bool(self._post("/verification", None)["sound"])
+
+
+def _pulls(answer: Mapping[str, Any]) -> Pulls:
+    return [Pull(**pull) for pull in answer["pulls"]]
 
 
 def _query(values: Mapping[str, Any]) -> str:
