@@ -1,44 +1,48 @@
 """Find the best mix of arms under linear constraints, with a stated confidence.
 
-The public names are listed in ``__init__.pyi``, for type checkers and for us, and imported when
-they are first used, so that ``import simplexplore`` costs almost nothing.
+Public names are imported when they are first used, so that ``import simplexplore`` costs almost
+nothing. ``__init__.pyi`` says the same to type checkers.
 """
 
-import ast
 from importlib import import_module
-from pathlib import Path
 
 __version__ = "0.1.0"
 
+# Where each public name is defined.
+_LAZY = {
+    **dict.fromkeys((
+        "AccessError", "ConflictError", "ConstraintError", "InfeasibleError", "MeansError",
+        "NotConvergedError", "PausedError", "ProblemError", "PullError", "RewardError",
+        "ServiceError", "SettingError", "SimplexploreError", "StoppedError", "StoreError",
+        "StudyError", "TooLargeError", "UnknownStudyError", "UnlikelyError",
+    ), "errors"),
+    "lower_bound": "exploration.lower_bound", "random_instances": "simulation.random_instances",
+    "Bound": "bound.result", "connect": "client.remote_study",
+    "Explorer": "exploration.explorer", "forecast": "exploration.forecast",
+    "forecast_budget": "exploration.forecast", "trade_off": "exploration.trade_off",
+    "THRESHOLDS": "exploration.stopping", "catalog": "problem.catalog",
+    "Constraint": "problem.constraint", "Bernoulli": "problem.families",
+    "Bounded": "problem.families", "Gaussian": "problem.families", "Poisson": "problem.families",
+    "Measured": "problem.measured", "Problem": "problem.problem",
+    "Question": "problem.question",
+    "plot_bound": "report.bound_figure", "plot_comparison": "report.comparison_figure",
+    "plot_results": "report.results_figure",
+    "SAMPLERS": "samplers", "cluster": "simulation.blocks",
+    "Comparison": "simulation.compare", "compare": "simulation.compare",
+    "Results": "simulation.results", "load_results": "simulation.results",
+    "save_results": "simulation.results", "simulate": "simulation.simulate", "Pull": "study.pulls",
+    "Reward": "study.pulls", "Told": "study.pulls", "Study": "study.study",
+}  # fmt: skip
 
-def _homes():
-    """Where each public name is defined: (module, its name there)."""
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    return {
-        alias.asname: (node.module, alias.name)
-        for node in stub.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-
-
-_HOMES = _homes()
-
-__all__ = [*sorted(_HOMES), "__version__"]  # noqa: PLE0604  (names, computed)
+__all__ = [*_LAZY, "__version__"]  # noqa: PLE0604  (names, computed)
 
 
 def __getattr__(name):
-    if name not in _HOMES:
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home, there = _HOMES[name]
-    value = globals()[name] = _member(f"{__name__}.{home}", there)
+    home = import_module(f"{__name__}.{_LAZY[name]}")
+    value = globals()[name] = home if name == "catalog" else getattr(home, name)
     return value
-
-
-def _member(module, name):
-    """Something that a module defines, or a module of a package."""
-    found = import_module(module)
-    return getattr(found, name) if hasattr(found, name) else import_module(f"{module}.{name}")
 
 
 def __dir__():

@@ -1,7 +1,5 @@
-"""The public names, each with its home; `__init__.py` reads this list."""
+"""The public names, each with its home, as `__init__.py` has them."""
 
-from .bound.bound import lower_bound as lower_bound
-from .bound.random_instances import random_instances as random_instances
 from .bound.result import Bound as Bound
 from .client.remote_study import connect as connect
 from .errors import (
@@ -58,15 +56,16 @@ from .errors import (
 from .errors import (
     UnknownStudyError as UnknownStudyError,
 )
-from .exploration.expected_samples import expected_samples as expected_samples
+from .errors import (
+    UnlikelyError as UnlikelyError,
+)
 from .exploration.explorer import Explorer as Explorer
+from .exploration.forecast import forecast as forecast
+from .exploration.forecast import forecast_budget as forecast_budget
+from .exploration.lower_bound import lower_bound as lower_bound
 from .exploration.stopping import THRESHOLDS as THRESHOLDS
-from .problem import (
-    catalog as catalog,
-)
-from .problem import (
-    ratings as ratings,
-)
+from .exploration.trade_off import trade_off as trade_off
+from .problem import catalog as catalog
 from .problem.constraint import Constraint as Constraint
 from .problem.families import (
     Bernoulli as Bernoulli,
@@ -82,17 +81,19 @@ from .problem.families import (
 )
 from .problem.measured import Measured as Measured
 from .problem.problem import Problem as Problem
-from .report.bound_plot import plot_bound as plot_bound
-from .report.comparison_plot import plot_comparison as plot_comparison
-from .report.results_plot import plot_results as plot_results
+from .problem.question import Question as Question
+from .report.bound_figure import plot_bound as plot_bound
+from .report.comparison_figure import plot_comparison as plot_comparison
+from .report.results_figure import plot_results as plot_results
 from .samplers import SAMPLERS as SAMPLERS
-from .simulation.cluster import cluster as cluster
+from .simulation.blocks import cluster as cluster
 from .simulation.compare import (
     Comparison as Comparison,
 )
 from .simulation.compare import (
     compare as compare,
 )
+from .simulation.random_instances import random_instances as random_instances
 from .simulation.results import (
     Results as Results,
 )

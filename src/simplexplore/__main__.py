@@ -2,4 +2,6 @@
 
 from simplexplore.cli.app import main
 
-main()
+# Processes that the service starts import this file, too.
+if __name__ == "__main__":
+    main()

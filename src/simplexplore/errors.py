@@ -6,12 +6,12 @@ the message and exits with status 2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Where in the input an error lies, as far as it is known.
 
     Parameters
@@ -37,11 +37,11 @@ class SimplexploreError(Exception):
 
     Attributes
     ----------
-    place : Place or None
+    place : Location or None
         Where the input is wrong, for programs; the message says it in words.
     """
 
-    def __init__(self, message: str = "", *, place: Place | None = None) -> None:
+    def __init__(self, message: str = "", *, place: Location | None = None) -> None:
         super().__init__(message)
         self.place = place
 
@@ -65,7 +65,7 @@ class InfeasibleError(ProblemError):
     """
 
     def __init__(
-        self, message: str, conflict: Sequence[str], *, place: Place | None = None
+        self, message: str, conflict: Sequence[str] = (), *, place: Location | None = None
     ) -> None:
         super().__init__(message, place=place)
         self.conflict = tuple(conflict)
@@ -115,18 +115,40 @@ class ConflictError(StudyError):
     """Something else is recorded already: a name, a pull's reward, a request's key."""
 
 
+class UnlikelyError(StudyError):
+    """A reward looks impossible, and nobody has said yet that it is meant.
+
+    Attributes
+    ----------
+    rewards : list of dict
+        Of each: its `row` or `line`, `arm`, `reward`, and what is `usual`, low and high.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        rewards: Sequence[Mapping[str, object]] = (),
+        *,
+        place: Location | None = None,
+    ) -> None:
+        super().__init__(message, place=place)
+        self.rewards = [*rewards]
+
+
 class StoreError(SimplexploreError):
     """The store cannot be used: not there, damaged, full, or made by a newer version.
 
     Attributes
     ----------
-    passing : bool
+    retryable : bool
         Whether the connection was lost, so that trying again may help.
     """
 
-    def __init__(self, message: str, *, passing: bool = False, place: Place | None = None) -> None:
+    def __init__(
+        self, message: str, *, retryable: bool = False, place: Location | None = None
+    ) -> None:
         super().__init__(message, place=place)
-        self.passing = passing
+        self.retryable = retryable
 
 
 class ServiceError(SimplexploreError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from pathlib import Path
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
     """A place to write to; what is there in the end is moved to the path."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "a device or a pipe is not replaced by a file")
     place = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield place

@@ -34,6 +34,7 @@ _ERRORS: tuple[tuple[str, int, type[errors.SimplexploreError]], ...] = (
     ("stopped", 409, errors.StoppedError),
     ("paused", 409, errors.PausedError),
     ("conflict", 409, errors.ConflictError),
+    ("unlikely", 409, errors.UnlikelyError),
     ("pull", 422, errors.PullError),
     ("study", 422, errors.StudyError),
     ("reward", 422, errors.RewardError),
@@ -65,6 +66,8 @@ def to_problem(error: errors.SimplexploreError) -> dict[str, Any]:
     }
     if isinstance(error, errors.InfeasibleError):
         document["conflict"] = list(error.conflict)
+    if isinstance(error, errors.UnlikelyError):
+        document["rewards"] = error.rewards
     if error.place is not None:  # files have other names where the document is read
         known = {name: getattr(error.place, name) for name in _PLACE}
         document |= {name: value for name, value in known.items() if value is not None}
@@ -79,9 +82,11 @@ def from_problem(document: Mapping[str, Any]) -> errors.SimplexploreError:
     known = {
         name: document[name] for name, kind in _PLACE.items() if type(document.get(name)) is kind
     }
-    place = errors.Place(**known) if known else None
+    place = errors.Location(**known) if known else None
     if kind is errors.InfeasibleError:
         return errors.InfeasibleError(detail, document.get("conflict", ()), place=place)
+    if kind is errors.UnlikelyError:
+        return errors.UnlikelyError(detail, document.get("rewards", ()), place=place)
     if kind is errors.StoreError:
-        return errors.StoreError(detail, passing=True, place=place)
+        return errors.StoreError(detail, retryable=True, place=place)
     return kind(detail, place=place)

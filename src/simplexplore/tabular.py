@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -128,6 +129,29 @@ class Tabular(ABC):
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return f"<p>{escape(repr(self))}</p>{to_html(self._brief_rows())}"
+
+
+def read_number(text: str, what: str) -> float:
+    """A number that somebody wrote, with a decimal point or a decimal comma.
+
+    Examples
+    --------
+    >>> read_number("7,5", "the reward"), read_number("-0,125", "the reward")
+    (7.5, -0.125)
+    >>> read_number("1,234", "the reward")
+    Traceback (most recent call last):
+    simplexplore.errors.SettingError: the reward '1,234' may be 1234 or 1.234: write one of them.
+    """
+    given = plain = text.strip()
+    if given.count(",") == 1 and "." not in given:
+        plain = given.replace(",", ".")
+        if re.fullmatch(r"[+-]?(?!0)\d{1,3},\d{3}", given):
+            whole = given.replace(",", "")
+            raise SettingError(f"{what} {given!r} may be {whole} or {plain}: write one of them.")
+    try:
+        return float(plain)
+    except ValueError:
+        raise SettingError(f"{what} {text!r} is not a number.") from None
 
 
 def to_html(rows: Rows) -> str:
