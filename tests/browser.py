@@ -12,8 +12,10 @@ from nightly import NIGHTLY
 from workers import MEANS
 
 DESKTOP = {"width": 1200, "height": 900}
+LAPTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
-expect.set_options(timeout=60_000)  # a machine may be busy
+PATIENCE = 60_000  # milliseconds: a machine may be busy
+expect.set_options(timeout=PATIENCE)
 
 
 def executable():
@@ -36,6 +38,7 @@ def launch(playwright):
 
 def watched(context):
     """A page, and a list of what it complains of or fetches from elsewhere."""
+    context.set_default_timeout(PATIENCE)
     page, troubles = context.new_page(), []
 
     def from_elsewhere(request):
@@ -60,6 +63,17 @@ def drive(study, rounds=10, means=MEANS, batch=10):
             break
         study.tell_many([(pull, float(rng.normal(means[pull.arm]))) for pull in study.ask(batch)])
     return study
+
+
+def known(page, about):
+    """What the page says is known of something, such as "confidence"."""
+    return page.locator(f"#known-{about.replace(' ', '-')} dd")
+
+
+def open_tab(page, title):
+    """Show a part of a study's page; returns it."""
+    page.get_by_role("tab", name=title).click()
+    return page.get_by_role("tabpanel", name=title)
 
 
 def points_of(line):

@@ -12,15 +12,8 @@ import numpy as np
 import scipy.optimize
 import scipy.special
 
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.plan import prepare
-from simplexplore.exploration.vertex_table import one_edge
-from simplexplore.kernels.information import closest, respond
-from simplexplore.kernels.kernel import kernel
-from simplexplore.kernels.tilt import certified, descend, tilt_evidence
-from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
-from tilting import LOSE, SCALES, WIN
+from simplexplore import Bernoulli, Bounded, Gaussian, Poisson
+from tilting import LOSE, SCALES, WIN, Comparison
 
 FAMILIES = {
     "gaussian": Gaussian,
@@ -49,24 +42,6 @@ def _tilts(prior):
 
 
 TILTS = {1: _tilts(WIN), -1: _tilts(LOSE)}
-
-
-@kernel
-def certificate(setting, edge, run, memory, least):
-    """Certified evidence of the tilts of an edge; where it was looked for is in memory.newton."""
-    run.root[edge.first_root] = 0.0
-    respond(setting, edge, run, 0, 0, run.n)
-    closest(setting, edge, run, 0, memory.newton[0])
-    value = descend(setting, edge, run, memory, 0, least)
-    return certified(setting, edge, run, memory, 0, value)
-
-
-@kernel
-def whole_evidence(setting, edge, run, memory, least):
-    """Evidence of an edge as the stopping rule uses it."""
-    run.root[edge.first_root] = 0.0
-    statistic = respond(setting, edge, run, 0, 0, run.n)
-    return tilt_evidence(setting, edge, run, memory, 0, statistic, least, math.inf)
 
 
 @dataclass
@@ -134,52 +109,16 @@ class State:
         return 1 + (self.n * (abs(self.mean) + abs(points)) / self.sigma).sum(axis=1)
 
 
-class Kernels:
-    """The kernels for comparisons of so many arms, compiled or not."""
-
-    def __init__(self, family, size, units=None):
-        problem = Problem(size, (), FAMILIES[family]((1.0,) * size))
-        engine = Engine(prepare(problem, "uniform", "tilt"))
-        self.setting, (_, run, memory) = engine._setting, engine._arrays
-        self.edge = one_edge(size)._replace(first_root=memory.edge.first_root)
-        self.run = run._replace(gradient=np.zeros(size))
-        self.memory = memory._replace(
-            tilting=np.zeros((3 + size, memory.tilting.shape[1])),
-            newton=np.zeros((6, size)),
-            hessian=np.zeros((size, size)),
-        )
-        self._records = (self.setting, self.edge, self.run, self.memory)
-        self._units = units
-        if units is not None:
-            self._blocks = [engine._program.block(record) for record in self._records]
-
-    def _call(self, function):
-        if self._units is None:
-            with np.errstate(all="ignore"):
-                return function(*self._records, -math.inf)
-        unit = self._units[function, "closed" if self.setting.closed_form else "root"]
-        return unit.entry(*(block.address for block in self._blocks), -math.inf)
-
-    def put(self, state):
-        """Take in a state's data."""
-        setting, run, edge = self.setting, self.run, self.edge
-        run.n[:], run.mean[:] = state.n, state.mean
-        run.clipped[:] = np.clip(state.mean, setting.lowest, setting.highest)
-        setting.variance[:] = state.sigma**2
-        edge.arm[:], edge.v[:], edge.offset[0] = np.arange(len(state.v)), state.v, state.offset
-        if state.atoms is not None:
-            slope = setting.tilts.slope  # (2, 31)
-            for a in range(len(state.n)):
-                sums = np.log1p(slope[:, :, None] * state.atoms[a]) @ state.times[a]
-                run.bets[a] = sums.ravel()
-
-    def certificate(self):
-        """Certified evidence of the tilts, and where it was looked for."""
-        return self._call(certificate), self.memory.newton[0].copy()
-
-    def evidence(self):
-        """Evidence as the stopping rule uses it."""
-        return self._call(whole_evidence)
+def comparison_of(state):
+    """The product's comparison with the data of a state."""
+    rewards = FAMILIES[state.family](tuple(state.sigma))
+    one = Comparison(rewards, state.v, state.n, state.mean, state.offset)
+    if state.atoms is not None:
+        slope = one.config.tilts.slope  # (2, 31)
+        for a in range(len(state.n)):
+            sums = np.log1p(slope[:, :, None] * state.atoms[a]) @ state.times[a]
+            one.run.log_wealth[a] = sums.ravel()
+    return one
 
 
 def random_state(rng, family, low, high):
@@ -309,7 +248,7 @@ def searched(state, lam, low, high):
     return on_the_plane(state, point(found.x), arm, low, high)
 
 
-def check_certificates(family, count, seed, points=6, search_every=100, units=None):
+def check_certificates(family, count, seed, points=6, search_every=100):
     """Random states, each with many feasible points, by their number.
 
     Returns the number of points; the largest excess of a certificate over a value, relative to the
@@ -317,16 +256,15 @@ def check_certificates(family, count, seed, points=6, search_every=100, units=No
     what certificates lose in nats where there are 0 to 60 of them, the tilts' own range.
     """
     rng = np.random.default_rng([seed, list(FAMILIES).index(family)])
-    kernels = {size: Kernels(family, size, units) for size in (2, 3, 4)}
-    low, high = kernels[2].setting.lowest, kernels[2].setting.highest
+    any_one = Comparison(FAMILIES[family]((1.0, 1.0)), [1.0, -1.0], [1.0, 1.0], [0.5, 0.5])
+    low, high = any_one.config.lowest, any_one.config.highest
     asked = tested = 0
     excess = whole = -math.inf
     losses = []
     while asked < count:
         state = random_state(rng, family, low, high)
-        one = kernels[len(state.n)]
-        one.put(state)
-        bound, lam = one.certificate()
+        one = comparison_of(state)
+        bound, lam = one.certified()
         evidence = one.evidence()
         feasible = feasible_points(rng, state, np.clip(lam, low, high), low, high, points)
         if asked % search_every == 0:

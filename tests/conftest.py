@@ -1,20 +1,18 @@
 """Files and stores for tests: SQLite always, PostgreSQL where its binaries are installed.
 
-And how Hypothesis draws, and how much the session compiled.
+And how Hypothesis draws.
 """
 
 import gc
-import math
 import os
+import signal
+import time
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 import postgres
 from nightly import NIGHTLY
-from simplexplore.exploration.compile import Stopwatch
-from simplexplore.kernels.cache import cache_folder
 
 # The same examples every time; how long one takes says nothing on a busy machine.
 settings.register_profile(
@@ -22,34 +20,32 @@ settings.register_profile(
 )
 settings.load_profile("tests")
 
-# A busy machine does not make a study long; tests of what happens behind it say how long is.
-Stopwatch.ENOUGH = math.inf
+# Tests press Ctrl-C. A shell that runs this in the background ignores it, and so would all programs
+# that tests start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.disable()  # while tests are collected
 
-COMPILED = pytest.StashKey[set]()
-
-
-def units():
-    """Machine code that is kept on disk."""
-    return set(cache_folder().glob("*/*.code"))
-
-
-# What takes longest comes first, so that no core waits for the last file. The first one compiles
-# everything; those that start beside it need nothing of that.
+# What takes longest comes first, so that no core waits for the last file.
 LONGEST = (
-    *("test_native", "test_service_processes", "test_allocation", "test_measured_bound"),
+    *("test_machine_code", "test_service_processes", "test_allocation", "test_measured_bound"),
     *("test_dashboard_study", "test_store_faults", "test_bound_plot", "test_epsilon"),
-    *("test_reproduction", "test_measured_engine", "test_expected_samples", "test_student"),
+    *(
+        "test_reproduction",
+        "test_measured_engine",
+        "test_forecast",
+        "test_unknown_variance",
+    ),
     *("test_exploration", "test_dashboard_new_study", "test_processes", "test_results_plot"),
     *("test_twins", "test_costs", "test_precision", "test_dashboard_running", "test_regret"),
-    *("test_sampler_contract", "test_cli", "test_client", "test_store_damage", "test_backends"),
+    *("test_sampler_contract", "test_cli", "test_client", "test_store_damage", "test_blocks"),
     *("test_dashboard_list", "test_dashboard_service", "test_study_contract", "test_replay"),
-    *("test_group", "test_study_cli", "test_conflicts", "test_samplers", "test_pooled"),
+    *("test_service_writing", "test_study_cli", "test_conflicts", "test_samplers"),
     *("test_store_files", "test_simulate_cli", "test_within", "test_compare", "test_moment"),
-    *("test_study", "test_search", "test_tilt", "test_lists", "test_vertices", "test_corrections"),
+    *("test_study", "test_search", "test_tilt", "test_vertices", "test_corrections"),
     *("test_information", "test_unknown_sigma", "test_store", "test_store_forks", "test_bound"),
-    *("test_newton_system", "test_evidence"),
+    "test_evidence",
 )
 
 
@@ -62,21 +58,12 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
 
 
-def pytest_sessionstart(session):
-    session.config.stash[COMPILED] = units()
-
-
 def pytest_collection_finish():
     # What thousands of tests are made of stays: nobody need look through it for garbage.
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
     gc.enable()
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    new = units() - config.stash[COMPILED]
-    terminalreporter.write_line(f"{len(new)} units of machine code compiled")
 
 
 @pytest.fixture(scope="session")
@@ -123,8 +110,11 @@ class Clock:
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(monkeypatch):
+    """What the time is, for everybody in this process."""
+    clock = Clock()
+    monkeypatch.setattr(time, "time", clock)
+    return clock
 
 
 @pytest.fixture
@@ -169,14 +159,6 @@ def browser():
 
 
 @pytest.fixture
-def store(sqlite_url):
-    """An empty store of studies."""
-    from simplexplore.study.store import Store
-
-    return Store(sqlite_url)
-
-
-@pytest.fixture
 def served(sqlite_url):
     """The address of a service over that store, in this process."""
     import servers
@@ -211,32 +193,6 @@ def page(tab):
     tab.set_viewport_size(DESKTOP)
     tab.emulate_media(color_scheme="null")
     assert troubles == []
-
-
-@pytest.fixture(scope="module")
-def bounds_once():
-    """Bounds of simulated problems, each computed once for the tests of a file."""
-    from simplexplore.exploration import plan
-
-    compute, known = plan.lower_bound, {}
-
-    def lower_bound(problem, means=None, delta=None):
-        key = problem, None if means is None else tuple(np.ravel(means)), delta
-        if key not in known:
-            known[key] = compute(problem, means, delta)
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "lower_bound", lower_bound)
-        yield
-
-
-@pytest.fixture
-def few_nodes(monkeypatch):
-    """The bracket over answers of measured limits takes longest, and has a test of its own."""
-    from simplexplore.bound import measured_bracket
-
-    monkeypatch.setattr(measured_bracket, "MOST_NODES", 0)
 
 
 @pytest.fixture

@@ -1,38 +1,41 @@
-"""Engines for tests, and runs of them step by step."""
-
-import math
+"""Engines for tests, and runs of them step by step: all that tests know of how runs are driven."""
 
 import numpy as np
 
-from simplexplore.bound.bound import lower_bound
-from simplexplore.exploration.compile import _ENTRIES
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.plan import Plan
-from simplexplore.exploration.seeding import streams
-from simplexplore.exploration.stopping import find_threshold
-from simplexplore.samplers import find_sampler
+from simplexplore.exploration.engine import Engine, streams
+from simplexplore.exploration.plan import prepare, prepare_simulation
+from simplexplore.kernels.records import (  # noqa: F401
+    ARM,
+    ASKED,
+    EXPIRED,
+    EXTENDED,
+    LATE,
+    PULLS,
+    TOLD,
+    VERTEX,
+)
+
+SCENARIOS = ("end-of-time", "anytime")
 
 
-def engine_for(problem, sampler, delta=None, *, threshold="gk16", tracking=None):
+def engine_for(problem, sampler="top-two", delta=None, *, threshold="gk16", tracking=None):
     """An engine; the oracle is given the optimal allocation at the problem's means."""
-    chosen = find_sampler(sampler)
-    allocation = tuple(lower_bound(problem).allocation.tolist()) if chosen.needs_truth else None
-    return Engine(
-        Plan(
-            problem=problem,
-            sampler=chosen,
-            threshold=find_threshold(threshold),
-            delta=problem.delta if delta is None else delta,
-            scenario=problem.scenario,
-            tracking=tracking,
-            allocation=allocation,
-        )
-    )
+    given = {"delta": delta, "tracking": tracking}
+    if sampler == "oracle":
+        plan = prepare_simulation(problem, None, sampler, threshold, is_capped=True, **given)
+    else:
+        plan = prepare(problem, sampler, threshold, **given)
+    return Engine(plan)
+
+
+def stream(seed=0, run=0):
+    """The random words of a numbered run: for its rewards, and for its choices."""
+    return streams(seed, range(run, run + 1))[0]
 
 
 def follow(engine, rewards, steps, seed=0, each=None):
     """Arms of one run told rewards[arm, number of the pull], step by step."""
-    arm = engine.begin(streams(seed, range(1))[0])
+    arm = engine.begin(stream(seed))
     taken = np.zeros(engine.plan.problem.size, dtype=int)
     arms = []
     if each is not None:
@@ -47,20 +50,38 @@ def follow(engine, rewards, steps, seed=0, each=None):
     return arms
 
 
-def natively(engine):
-    """The same engine, its steps as machine code from the first one on."""
-    engine._program.compile("step")
-    engine._stopwatch.seconds = math.inf
+def quick(engine):
+    """The same engine, its steps as machine code."""
+    engine.compile("advance")
     return engine
 
 
-def uncompiled(engine):
-    """The same engine, never as machine code however long it takes; simulations neither."""
+def inform(engine, n, means):
+    """Give a new run the sums of past data, in unit coordinates: whether that is enough."""
+    engine.begin(stream())
+    config, _, run, _ = engine.workspace.records
+    run.n[:], run.mean[:] = n, means
+    run.clipped_mean[:] = np.clip(run.mean[0], config.lowest, config.highest)
+    run.integers[PULLS] = int(np.sum(n))
+    return engine.advance() is None
 
-    def plainly(entry, *arguments):
-        with np.errstate(all="ignore"):
-            return _ENTRIES[entry][0](engine._setting, *engine._arrays, *arguments)
 
-    engine._stopwatch.LONG = math.inf
-    engine.compile, engine._natively = (lambda: None), plainly
-    return engine
+def chosen(engine):
+    """The arm that an engine chose last."""
+    return int(engine.run.integers[ARM])
+
+
+def recommended(engine):
+    """Number of the vertex that an engine recommends, in its table."""
+    return int(engine.run.integers[VERTEX])
+
+
+def edges_of(engine):
+    """(statistic, v, offset) of each edge of the recommended vertex."""
+    _, table, run, _ = engine.workspace.records
+    first, last = table.first_edge[recommended(engine) :][:2]
+    for edge in range(first, last):
+        v = np.zeros(engine.plan.problem.size)
+        part = slice(table.first_entry[edge], table.first_entry[edge + 1])
+        v[table.arm[part]] = table.v[part]
+        yield float(run.value[edge - first]), v.tolist(), float(table.offset[edge])

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import simplexplore as sx
-from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
+from simplexplore import Bernoulli, Gaussian, Poisson, Problem
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 TRUTH = json.loads((Path(__file__).parent / "data" / "truth.json").read_text())

@@ -2,10 +2,16 @@
 
 import itertools
 
+from simplexplore.report.bound_figure import bound_figure  # noqa: F401
+from simplexplore.report.comparison_figure import comparison_figure  # noqa: F401
+from simplexplore.report.results_figure import results_figure  # noqa: F401
+
 
 def texts(figure):
     """Everything written in a figure, but the numbers on axes."""
     every = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+    legends = filter(None, (axes.get_legend() for axes in figure.axes))
+    every += [text for legend in legends for text in legend.get_texts()]
     return [text for text in every if text.get_text()]
 
 

@@ -9,6 +9,7 @@ import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
+from optimum import edges_of
 from simplexplore.problem.rational import rational
 
 DIGITS = 60
@@ -115,9 +116,10 @@ def time(bound, w, means):
     domain = rewards.domain
     if rewards.name == "bounded" and domain is not None:
         domain = [unit(rewards, x) for x in domain]
+    edges = edges_of(bound.problem, bound.means)
     least = min(
-        information(kind, _dense(bound._edges.exact(e), len(means)), means, w, variance, 0, domain)
-        for e in range(len(bound._edges))
+        information(kind, _dense(edges.exact(e), len(means)), means, w, variance, 0, domain)
+        for e in range(len(edges))
     )
     with localcontext(prec=DIGITS):
         return 1 / least

@@ -11,6 +11,9 @@ from multiprocessing import get_context
 import numpy as np
 from numba import njit
 
+from engines import streams
+from simplexplore.kernels import rng
+
 
 @cache
 def pool():
@@ -32,9 +35,9 @@ def _draw(name, state, count, arguments):
 
 @cache
 def _filler(name, count):
-    from simplexplore.kernels import pipeline, rng
+    from simplexplore.kernels import native
 
-    assert pipeline.compiled  # lets compiled code call kernels
+    assert native.compiled  # lets compiled code call kernels
     draw = getattr(rng, name)
     if count == 0:
 
@@ -57,7 +60,16 @@ def _filler(name, count):
     return njit(fill)
 
 
-def drawn_here(draw, state, *arguments):
-    """One number by a function of rng.py, uncompiled."""
-    with np.errstate(over="ignore"):
-        return draw(state, *arguments)
+def rewards_of_run(problem, seed):
+    """The rewards of run 0 of a simulation, one by one: a function of the arm that is played."""
+    words = streams(seed, range(1))[0, 0].copy()
+    means = dict(zip(problem.arms, np.asarray(problem.means).tolist(), strict=True))
+    sigma = problem.rewards.sigmas(problem.size)
+
+    def draw(arm):
+        with np.errstate(over="ignore"):  # words wrap around
+            if problem.rewards.name == "gaussian":
+                return means[arm] + float(sigma[problem.arms.index(arm)]) * rng.normal(words)
+            return float(rng.uniform(words) < means[arm])  # of coins
+
+    return draw

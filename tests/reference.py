@@ -71,6 +71,16 @@ class Rewards:
         return (mu - self.low) * (self.high - mu)
 
 
+def sampled(family, rng: np.random.Generator, means: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    """One reward of a family per mean; bounded ones lie at an end of their range."""
+    if family.name == "gaussian":
+        return means + sigma * rng.standard_normal(np.shape(means))
+    if family.name == "poisson":
+        return rng.poisson(means).astype(float)
+    coins = rng.random(np.shape(means)) < family.to_unit(means)
+    return family.from_unit(coins.astype(float))
+
+
 def information_across(
     direction: np.ndarray, mu: np.ndarray, w: np.ndarray, rewards: Rewards
 ) -> float:

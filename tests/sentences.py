@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import math
+import tomllib
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import strategies as st
 
-from simplexplore.errors import ConstraintError
-from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.language import parse_constraint
+from simplexplore import Constraint, ConstraintError, Problem
 
 INF = math.inf
 ARMS = ["a", "b", "c", "The Net", "e3"]
 GROUPS = {"front": ["a", "b"], "the rest": ["c", "e3"]}
 
 
-def parse(text: str) -> Constraint:
-    return parse_constraint(text, "mix", ARMS, GROUPS)
+def parse(
+    text: str,
+    arms: Sequence[str] = ARMS,
+    groups: dict[str, list[str]] | None = None,
+    name: str = "mix",
+) -> Constraint:
+    (found,) = Problem(arms, {name: text}, groups=GROUPS if groups is None else groups).constraints
+    return found
 
 
 def message(text: str, arms: list[str] = ARMS, groups: dict[str, list[str]] | None = None) -> str:
     with pytest.raises(ConstraintError) as caught:
-        parse_constraint(text, "mix", arms, GROUPS if groups is None else groups)
+        parse(text, arms, groups)
     return str(caught.value)
+
+
+def written(
+    constraints: list[Constraint], arms: Sequence[str], groups: dict[str, list[str]] | None = None
+) -> dict[str, str]:
+    """The texts of constraints in a problem file."""
+    text = Problem(arms, constraints, groups=groups or {}).to_text()
+    return tomllib.loads(text)["constraints"]
 
 
 numbers = st.one_of(

@@ -8,7 +8,8 @@ import time
 
 from starlette.testclient import TestClient
 
-from simplexplore.service.app import make_app
+from commands import run
+from servers import make_app
 from workers import star
 
 STAR = star(delta=0.1).to_text()
@@ -19,6 +20,22 @@ def serving(store):
     """A client of a service over a store, without a socket between them."""
     with TestClient(make_app(store), base_url="http://localhost") as client:
         yield client
+
+
+def new_token(store, role="read", *options):
+    """Id and text of a token, made on the command line."""
+    made = run("token", "create", "--role", role, "--store", store, "--json", *options)
+    made = json.loads(made.stdout)
+    return made["id"], made["token"]
+
+
+def revoke(store, token):
+    run("token", "revoke", token, "--store", store)
+
+
+def bearer(text):
+    """The header of a request with that token."""
+    return {"Authorization": f"Bearer {text}"}
 
 
 def refused(response, status, kind, words):

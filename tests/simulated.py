@@ -6,10 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 import simplexplore as sx
-from simplexplore.exploration.plan import Plan
-from simplexplore.exploration.stopping import find_threshold
-from simplexplore.samplers import find_sampler
-from simplexplore.simulation.results import Results
+from simplexplore import Results
+from simplexplore.exploration.plan import prepare_simulation
 
 # What the summary of a result holds, and no less.
 RESULT_KEYS = {
@@ -49,16 +47,11 @@ def made_up(
     """Gamma-distributed stopping times around a multiple of the lower bound."""
     rng = np.random.default_rng([seed, runs, int(100 * scale)])
     bound = bound_of(problem, delta=delta)
-    chosen = find_sampler(sampler)
-    plan = Plan(
-        problem=problem,
-        sampler=chosen if name is None else replace(chosen, name=name),
-        threshold=find_threshold(threshold),
-        delta=bound.delta,
-        scenario=problem.scenario,
-        tracking=tracking,
-        allocation=tuple(bound.allocation.tolist()) if chosen.needs_truth else None,
+    plan = prepare_simulation(
+        problem, None, sampler, threshold, tracking=tracking, is_capped=True, delta=delta
     )
+    if name is not None:
+        plan = replace(plan, sampler=replace(plan.sampler, name=name))
     base = bound.samples if 0 < bound.samples < np.inf else 1000.0
     times = (problem.size + base * scale * rng.gamma(3.0, 1 / 3, size=runs)).astype(np.int64)
     times = np.minimum(times, cap)
@@ -66,7 +59,6 @@ def made_up(
     pulls = np.array([rng.multinomial(t, shares / shares.sum()) for t in times], dtype=float)
     return Results(
         plan=plan,
-        bound=bound,
         seed=seed,
         runs_asked=runs if asked is None else asked,
         max_steps=cap,

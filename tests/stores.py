@@ -6,8 +6,6 @@ import sqlalchemy as sa
 import simplexplore as sx
 import workers
 from nightly import some
-from simplexplore.study.store import Store
-from simplexplore.study.study import Study
 
 STORES = ("sqlite", "postgresql")
 
@@ -22,7 +20,7 @@ SET = "UPDATE events SET {} WHERE study = 1 AND seq = {}"
 def fill(url, name="mix", pairs=6):
     """A study whose 15 events are of all kinds but one."""
     problem = sx.Problem(list("abcde"), scenario="anytime", delta=1e-290)
-    study = Study.create(url, name, problem, "ctns", threshold="gk16", expire_after=60)
+    study = sx.Study.create(url, name, problem, "ctns", threshold="gk16", expire_after=60)
     pulls = study.ask(pairs, key="first")
     study.tell_many([(pull, 0.5) for pull in pulls[:-1]])
     study.tell(arm="a", reward=1.5, key="k")
@@ -32,18 +30,29 @@ def fill(url, name="mix", pairs=6):
     return study
 
 
-def execute(url, *statements):
+def connected(url):
+    """A transaction of somebody else in a store."""
+    text = str(url) if "://" in str(url) else f"sqlite:///{url}"
+    text = text.replace("postgresql://", "postgresql+psycopg://")
+    return sa.create_engine(text, poolclass=sa.NullPool).begin()
+
+
+def execute(url, *statements, **values):
     """Change a store behind its back."""
-    store = Store(url)
-    with store.writing() as connection:
+    with connected(url) as connection:
         for statement in statements:
-            connection.execute(sa.text(statement))
-    store.close()
+            connection.execute(sa.text(statement), values)
+
+
+def rows(url, query):
+    """What a store holds."""
+    with connected(url) as connection:
+        return [tuple(row) for row in connection.execute(sa.text(query))]
 
 
 def answered(url, pairs=20):
     """A study of the star whose pulls are answered."""
-    study = Study.create(url, "mix", workers.star(), "ctns")
+    study = sx.Study.create(url, "mix", workers.star(), "ctns")
     for pull in study.ask(pairs):
         study.tell(pull, 0.5)
     return study

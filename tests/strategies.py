@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from reference import Rewards
 from reference_polytope import Row, Side, dot, sides
-from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.family import Family
-from simplexplore.problem.problem import Problem
+from simplexplore import Bernoulli, Bounded, Constraint, Gaussian, Poisson, Problem
+
+Family = Gaussian | Bernoulli | Poisson | Bounded
 
 COEFFICIENTS = [
     Fraction(x) for x in (0, 0, 0, 1, 1, -1, 2, -2, 3, "1/2", "-1/2", "3/2", "1/3", "-2/3")

@@ -2,23 +2,19 @@
 
 import numpy as np
 
-from simplexplore.problem.families import Gaussian
-from simplexplore.problem.problem import Problem
-from simplexplore.study.store import Store
-from simplexplore.study.study import Study
+import simplexplore as sx
 
 ARMS = ["a", "b", "c"]
 MEANS = {"a": 0.7, "b": 0.1, "c": 0.35}
 
 
 def problem(rewards=None, **options):
-    return Problem(ARMS, {"cap": "a + b <= 0.6"}, rewards or Gaussian(0.5), **options)
+    return sx.Problem(ARMS, {"cap": "a + b <= 0.6"}, rewards or sx.Gaussian(0.5), **options)
 
 
-def make(url, *, name="mix", rewards=None, clock=None, **options):
+def make(url, *, name="mix", rewards=None, **options):
     options = {"sampler": "ctns", "delta": 1e-6, **options}
-    store = Store(url, clock=clock) if clock else Store(url)
-    return Study.create(store, name, problem(rewards), **options)
+    return sx.Study.create(url, name, problem(rewards), **options)
 
 
 def drive(study, pairs, batch=1, seed=0):

@@ -5,26 +5,20 @@ import re
 
 import numpy as np
 import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
+from matplotlib import font_manager
 from matplotlib.patches import Polygon, Rectangle, Wedge
 
 import simplexplore as sx
 from instances import EXAMPLES
 from nightly import crossed
-from pictures import assert_texts_apart, texts
-from simplexplore.report import measured_plot
-from simplexplore.report.bound_plot import bound_figure, plot_bound
-from simplexplore.report.ternary import CORNERS
-
-pytestmark = pytest.mark.usefixtures("few_nodes")
+from pictures import assert_texts_apart, bound_figure, texts
+from simplexplore import plot_bound
+from simplexplore.report.canvas import FALLBACK_FONTS
 
 PANELS = ["policy", "end-of-time", "anytime", "constraints", "edges"]
-MEASURED_PANELS = ["policy", "answer", "samples", "limits", "deciding", "trade-off"]
-
-
-@pytest.fixture(autouse=True)
-def few_points(monkeypatch):
-    """Each point of the trade-off is a bound; two draw the same panel."""
-    monkeypatch.setattr(measured_plot, "EPSILON", np.array([0.5, 1.0]))
+MEASURED_PANELS = ["policy", "answer", "samples", "limits"]
 
 
 def example(name):
@@ -79,6 +73,7 @@ PROBLEMS = {
         ["a treatment whose name is rather long and explains itself", "short"],
         means=[0.6, 0.2],
         rewards=sx.Bounded(0, 1),
+        epsilon=0.1,
         measured=[
             sx.Measured(
                 "side effects of all kinds as reported by those who were asked about them",
@@ -121,11 +116,20 @@ def test_texts_stay_apart_and_on_the_page(name):
 def test_panels(name):
     problem = PROBLEMS[name]()
     labels = [axes.get_label() for axes in picture(name).axes]
-    extra = ["simplex", "cone"] if problem.size == 3 else []
+    extra = ["simplex"] if problem.size == 3 else []
     extra += ["exploration", "limits"] if problem.exploration else []
     expected = MEASURED_PANELS if problem.measured else PANELS + extra
-    expected = [x for x in expected if problem.epsilon or x != "trade-off"]
     assert sorted(labels) == sorted(expected)
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_a_question_shows_samples_and_comparisons(size):
+    question = sx.Question("top", m=2)
+    problem = sx.Problem(size, question=question, means=[1.0, 0.7, 0.3, 0.1][:size])
+    figure = bound_figure(sx.lower_bound(problem))
+    assert_texts_apart(figure)
+    assert set(panels(figure)) == {"end-of-time", "edges"}
+    assert "Answer: top 2: a1, a2" in [text.get_text() for text in texts(figure)]
 
 
 def test_bars_are_the_numbers():
@@ -150,14 +154,14 @@ def test_words_of_the_picture():
     hardness = [w for w in words if "→" in w]
     assert hardness == ["d → e", "a → e", "a → b", "d → c"]
     assert words.count("binding") == 2
-    assert "at least 774.4 samples" in words
+    assert "≥ 774.4 samples" in words
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-4, 3e-5, 1e-6])
 def test_long_numbers_keep_their_digits(gap):
     figure = bound_figure(sx.lower_bound(sx.Problem(2), [1.0, 1.0 - gap]))
     words = [text.get_text() for text in texts(figure)]
-    needed = [w for w in words if w.startswith("at least")]
+    needed = [w for w in words if w.startswith("≥")]
     assert len(needed) == 2
     assert not any("…" in w for w in needed)
 
@@ -202,15 +206,15 @@ def test_simplex_shows_polygon_optimum_and_cone():
     bound = sx.lower_bound(example("meal"))
     axes = panels(bound_figure(bound))["simplex"]
     whole, feasible = [p for p in axes.patches if isinstance(p, Polygon)]
-    assert whole.get_xy()[:-1] == pytest.approx(CORNERS)
-    best = bound.policy @ CORNERS
+    corners = whole.get_xy()[:-1]
+    sides = np.linalg.norm(corners - np.roll(corners, 1, axis=0), axis=1)
+    assert sides == pytest.approx(np.ones(3))
+    best = bound.policy @ corners
     assert np.abs(feasible.get_xy() - best).max(axis=1).min() < 1e-7
     (cone,) = [p for p in axes.patches if isinstance(p, Wedge)]
     assert cone.center == pytest.approx(tuple(best))
-    names = {text.get_text() for text in axes.texts}
+    names = {text.get_text() for text in [*axes.texts, *axes.get_legend().get_texts()]}
     assert names >= {"pizza", "salmon", "lentils", "energy", "price"}
-    cone_names = {t.get_text() for t in panels(bound_figure(bound))["cone"].texts}
-    assert cone_names >= {"energy", "price"}
 
 
 @pytest.mark.parametrize(
@@ -231,9 +235,38 @@ def test_dollar_signs_are_no_formula(tmp_path):
     assert "$10" in path.read_text(encoding="utf-8")
 
 
+def drawn(path, *names):
+    plot_bound(sx.lower_bound(sx.Problem(names, means=[0.5, 0.3])), path)
+    return path.read_bytes()
+
+
+def test_letters_come_from_a_usual_font_or_are_boxes(tmp_path, caplog):
+    glyphs = {".notdef": TTGlyphPen(None).glyph(), "sushi": TTGlyphPen(None).glyph()}
+    font = FontBuilder(1000)
+    font.setupGlyphOrder(list(glyphs))
+    font.setupCharacterMap({ord("寿"): "sushi"})
+    font.setupGlyf(glyphs)
+    font.setupHorizontalMetrics(dict.fromkeys(glyphs, (1000, 0)))
+    font.setupHorizontalHeader(ascent=800, descent=-200)
+    font.setupNameTable({"familyName": FALLBACK_FONTS[0], "psName": "Fallback"})
+    font.setupOS2()
+    font.setupPost()
+    font.save(tmp_path / "font.ttf")
+    installed = font_manager.fontManager.ttflist.copy()
+    font_manager.fontManager.addfont(tmp_path / "font.ttf")
+    try:
+        assert b"Fallback" in drawn(tmp_path / "1.pdf", "寿", "b")
+        assert b"Fallback" not in drawn(tmp_path / "2.pdf", "a", "b")
+    finally:
+        font_manager.fontManager.ttflist[:] = installed
+    # No font has it: neither a warning, which would fail this test, nor a word in the log.
+    assert drawn(tmp_path / "3.png", "\U0001309e", "b")
+    assert not caplog.records
+
+
 def test_bad_paths(tmp_path):
     bound = sx.lower_bound(example("star"))
-    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.pgf, \.png, \.svg"):
+    with pytest.raises(sx.SettingError, match=r"must end in one of \.pdf, \.png, \.svg"):
         plot_bound(bound, tmp_path / "x.jpeg")
     with pytest.raises(sx.SettingError, match="there is no folder"):
         plot_bound(bound, tmp_path / "no" / "x.png")
@@ -258,10 +291,9 @@ def test_long_names_have_one_short_form_and_numbers_are_whole():
     bound = sx.lower_bound(problem)
     said = [text.get_text() for text in texts(bound_figure(bound))]
     assert bound.samples > 1e7
-    assert f"at least {bound.samples:,.0f}" in said
-    assert any(text.endswith(": 0, at most 1.5") for text in said)
+    assert f"≥ {bound.samples:,.0f} samples" in said
+    assert "into any line at all: 0, at most 1.5" in " ".join(said)
     legend = dict(text.split(": ", 1) for text in said if re.match("The [^:]*…[^:]*: ", text))
     assert set(legend.values()) == {problem.arms[0], problem.arms[2]}
-    for text in said:
-        for cut in re.findall("The [^→:]*…[^→:+]*", text):
-            assert cut.strip() in legend
+    every = " ".join(said)
+    assert every.count("…") == sum(every.count(short) for short in legend)

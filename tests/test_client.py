@@ -1,5 +1,6 @@
 """Studies of a service: what they share with studies of a store, and servers that die."""
 
+import threading
 import time
 
 import numpy as np
@@ -7,19 +8,17 @@ import pytest
 
 import simplexplore as sx
 import workers
+from nightly import nightly
 from servers import Process, Thread
-from service_client import until
-from simplexplore.client import remote_study as clients
-from simplexplore.service.tokens import create_token
-from simplexplore.study.store import Store
-from simplexplore.study.study import Study
+from service_client import new_token, until
+from simplexplore.report.study_words import study_words
 from stores import postgresql_at_night
 from workers import MEANS, star
 
 
 def test_it_behaves_like_a_study(service, sqlite_url, tmp_path):
     remote = service.create("a mix", star(delta=0.1), "ctns", seed=3, expire_after=None)
-    local = Study.open(sqlite_url, "a mix")
+    local = sx.Study.open(sqlite_url, "a mix")
     rng = np.random.default_rng(0)
     pulls = remote.ask(10)
     told = remote.tell_many([(pull, float(rng.normal(MEANS[pull.arm]))) for pull in pulls])
@@ -38,11 +37,12 @@ def test_it_behaves_like_a_study(service, sqlite_url, tmp_path):
     assert list(remote.each_event()) == list(local.each_event())
     assert remote.history() == local.history()
     here, there = local.status(), remote.status()
-    for one in (here, there):
-        del one["now"]
+    here["now"] = there["now"]  # a moment later
+    words = there["words"]
+    assert words["best mix so far"] == "50% a, 50% c."
     assert there == {k: v for k, v in here.items() if k != "store"} | {
         "answer_in_words": "No answer yet.",
-        "epsilon": 0.0,
+        "words": study_words(here),
     }
     for ending in ("csv", "json"):
         local.export(tmp_path / f"here.{ending}")
@@ -64,18 +64,19 @@ def test_keys_are_those_of_a_study(service, sqlite_url):
     study = service.create("mix", star(), key="första / 100%")
     assert service.create("mix", star(), key="första / 100%").created == study.created
     pulls = study.ask(2, key="week 3, ä/ö")
-    assert Study.open(sqlite_url, "mix").ask(2, key="week 3, ä/ö") == pulls
+    assert sx.Study.open(sqlite_url, "mix").ask(2, key="week 3, ä/ö") == pulls
     for key, words in (("x" * 191, "at most 190 characters"), ("a\0b", "none NUL")):
         with pytest.raises(sx.SettingError, match=words):
             study.ask(key=key)
 
 
-def test_pieces_of_a_long_journal(service, monkeypatch):
+def test_pieces_of_a_long_journal(service):
+    """More events than a service gives at once."""
     study = service.create("mix", star())
-    study.ask(25)
-    monkeypatch.setattr(clients, "MAX_BATCH", 10)
-    assert [event["seq"] for event in study.events()] == list(range(1, 26))
-    assert len(list(study.each_event())) == 25
+    for _ in range(3):
+        study.ask(7_000)
+    assert [event["seq"] for event in study.events()] == list(range(1, 21_001))
+    assert sum(1 for _ in study.each_event()) == 21_000
 
 
 def test_errors_are_those_of_a_study(service):
@@ -88,7 +89,7 @@ def test_errors_are_those_of_a_study(service):
         (lambda: study.tell(pull, 2.0), sx.ConflictError, "already has the reward 1.0"),
         (lambda: study.tell("x-1-0000", 2.0), sx.PullError, "belongs to another study"),
         (lambda: study.tell(arm="a", reward=float("nan")), sx.RewardError, "finite"),
-        (lambda: study.tell(pull, None), sx.SettingError, "reward: Field required"),
+        (lambda: study.tell(pull, None), sx.RewardError, "the reward is missing"),
         (lambda: study.extend(2.0), sx.ProblemError, "between 0 and 1"),
         (lambda: study.ask(0), sx.SettingError, "greater than or equal to 1"),
         (lambda: study.tell_many([(pull, 1.0)] * 10_001), sx.TooLargeError, "10,000"),
@@ -99,9 +100,8 @@ def test_errors_are_those_of_a_study(service):
 
 
 def test_tokens(sqlite_url, monkeypatch):
-    store = Store(sqlite_url)
-    Study.create(store, "mix", star())
-    _, reader = create_token(store, "read")
+    sx.Study.create(sqlite_url, "mix", star())
+    _, reader = new_token(sqlite_url)
     with Thread(sqlite_url) as running:
         with (
             sx.connect(running.url) as service,
@@ -126,29 +126,33 @@ def test_numbers_of_numpy(service, sqlite_url):
     pulls = study.ask(np.int64(2))
     study.tell_many([(pulls[0], np.float32(0.5)), (pulls[1], np.int64(1))])
     study.extend(np.float32(0.0625))
-    local = Study.open(sqlite_url, "mix")
+    local = sx.Study.open(sqlite_url, "mix")
     assert [event.get("reward") for event in local.events()] == [None, None, 0.5, 1.0, None]
     assert (local.seed, local.status()["delta"]) == (3, 0.0625)
 
 
-def test_many_studies(service, sqlite_url, monkeypatch):
-    """All pages are read, and one that moves to the front meanwhile is not missed."""
-    store = Store(sqlite_url)
-    for i in range(7):
-        Study.create(store, f"s{i}", star())
-    monkeypatch.setattr(clients, "_PAGE", 2)
-    names = [f"s{i}" for i in reversed(range(7))]
-    assert [one["name"] for one in service.list()] == names
-    plain, asked = service.call, []
+@nightly
+def test_many_studies(service, sqlite_url):
+    """All pages are read, though studies move to the front meanwhile."""
+    names = {f"s{i}" for i in range(1100)}
+    for name in sorted(names):
+        sx.Study.create(sqlite_url, name, star()).close()
+    over = threading.Event()
 
-    def call(method, path, *rest, **more):
-        if len(asked) == 1:
-            Study.open(store, "s0").note("moves to the front")
-        asked.append(path)
-        return plain(method, path, *rest, **more)
+    def work():
+        rng = np.random.default_rng(0)
+        while not over.is_set():
+            with sx.Study.open(sqlite_url, f"s{rng.integers(1100)}") as study:
+                study.note("moves to the front")
 
-    monkeypatch.setattr(service, "call", call)
-    assert [one["name"] for one in service.list()] == ["s0", *names[:-1]]
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        for _ in range(5):
+            assert {one["name"] for one in service.list()} == names
+    finally:
+        over.set()
+        worker.join()
 
 
 # ---------------------------------------------------------------------- servers that die
@@ -157,7 +161,7 @@ def test_many_studies(service, sqlite_url, monkeypatch):
 @postgresql_at_night
 def test_servers_die_and_come_back(url, tmp_path):
     """Workers over HTTP do not notice; every acknowledged reward is there once."""
-    study = Study.create(url, "mix", star())
+    study = sx.Study.create(url, "mix", star())
     study.ask()  # compiled before anything is measured
     served = Process(url, tmp_path / "log")
     crew = workers.Crew(served.url, "mix", 3, 5, 300.0, tmp_path)
@@ -166,9 +170,9 @@ def test_servers_die_and_come_back(url, tmp_path):
         time.sleep(rng.uniform(0.1, 0.8))
         served.stop(9)
         served = Process(url, tmp_path / "log", served.port)
-    sizes = [log.stat().st_size for log in crew.logs]
-    for size, log in zip(sizes, crew.logs, strict=True):
-        until(lambda size=size, log=log: log.stat().st_size > size)  # it goes on
+    sizes = [log.stat().st_size if log.exists() else 0 for log in crew.logs]
+    for size, log in zip(sizes, crew.logs, strict=True):  # it goes on
+        until(lambda size=size, log=log: log.exists() and log.stat().st_size > size)
     crew.stop()
     crew.wait()
     told = workers.acknowledged(crew.logs)
@@ -178,7 +182,7 @@ def test_servers_die_and_come_back(url, tmp_path):
 
 def test_two_servers_on_one_database(server, tmp_path):
     url = server.database()
-    study = Study.create(url, "mix", star())
+    study = sx.Study.create(url, "mix", star())
     study.ask()
     with Process(url, tmp_path / "one") as one, Process(url, tmp_path / "two") as two:
         folders = [tmp_path / "crew1", tmp_path / "crew2"]

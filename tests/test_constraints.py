@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nightly import examples
-from sentences import ARMS, GROUPS, INF, names, numbers, parse
-from simplexplore.errors import ConstraintError
-from simplexplore.problem.constraint import Constraint, format_constraint
-from simplexplore.problem.language import parse_constraint
+from sentences import ARMS, GROUPS, INF, names, numbers, parse, written
+from simplexplore import Constraint, ConstraintError
 
 # As text
 
@@ -35,15 +33,15 @@ from simplexplore.problem.language import parse_constraint
 )
 def test_writes(coefficients: list[float], lower: float, upper: float, text: str) -> None:
     constraint = Constraint("mix", np.array(coefficients), lower, upper)
-    assert format_constraint(constraint, ARMS, GROUPS) == text
+    assert written([constraint], ARMS, GROUPS) == {"mix": text}
     assert parse(text) == constraint
-    assert parse(format_constraint(constraint, ARMS)) == constraint
+    assert parse(written([constraint], ARMS)["mix"]) == constraint
 
 
 def test_writes_the_largest_group_that_fits() -> None:
     groups = {"pair": ["a", "b"], "three": ["a", "b", "c"], "one": ["d"]}
     constraint = Constraint("c", np.array([1.0, 1.0, 1.0, 1.0]), upper=0.5)
-    assert format_constraint(constraint, ["a", "b", "c", "d"], groups) == "three + d <= 0.5"
+    assert written([constraint], ["a", "b", "c", "d"], groups) == {"c": "three + d <= 0.5"}
 
 
 @examples(80)
@@ -60,8 +58,8 @@ def test_what_is_written_is_read_back(data: st.DataObject) -> None:
     low, high = sorted(data.draw(st.tuples(numbers, numbers)))
     lower, upper = data.draw(st.sampled_from([(low, high), (-INF, high), (low, INF), (high, high)]))
     constraint = Constraint("odd", np.array(row), lower, upper)
-    for text in (format_constraint(constraint, arms), format_constraint(constraint, arms, groups)):
-        assert parse_constraint(text, "odd", arms, groups) == constraint
+    for text in (written([constraint], arms), written([constraint], arms, groups)):
+        assert parse(text["odd"], arms, groups, "odd") == constraint
 
 
 # Constraints as objects

@@ -1,14 +1,12 @@
 """Rewards that are struck out, pauses, archives: in a store of each kind."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.study.state import State
-from simplexplore.study.store import Store
-from simplexplore.study.study import Study
 from stores import postgresql_at_night
 from workers import star
 
@@ -24,20 +22,16 @@ def told(study, batch, rng):
     return pulls
 
 
-def state_of(study):
-    with study._replica.latest() as state:
-        return state
-
-
 def known(study):
     return {name: value for name, value in study.status().items() if name not in OWN}
 
 
 @postgresql_at_night
-def test_as_if_it_had_never_been_told(url, clock):
-    store = Store(url, clock=clock)
-    one, other = (Study.create(store, name, star(delta=0.1), "ctns") for name in ("one", "other"))
-    watching = Study.open(Store(url, clock=clock), "one")
+@pytest.mark.usefixtures("clock")
+def test_as_if_it_had_never_been_told(url):
+    problem = star(delta=0.1)
+    one, other = (sx.Study.create(url, name, problem, "ctns") for name in ("one", "other"))
+    watching = sx.Study.open(url, "one")
     for study in (one, other):
         told(study, 20, np.random.default_rng(0))
     assert watching.head == 40
@@ -50,7 +44,7 @@ def test_as_if_it_had_never_been_told(url, clock):
     assert known(one) == known(other)
     assert [pull.arm for pull in one.ask(4)] == [pull.arm for pull in other.ask(4)]
     # The others see it too, and so does whoever opens the study next.
-    for study in (one, watching, Study.open(Store(url, clock=clock), "one")):
+    for study in (one, watching, sx.Study.open(url, "one")):
         assert known(study) == known(other)
         assert study.status()["voided"] == 1
         assert study.verify()
@@ -60,7 +54,7 @@ def test_as_if_it_had_never_been_told(url, clock):
         assert study.tell(pull[1], 0.9).outcome == "told"
         assert study.tell(pull[1], 0.9).outcome == "repeated"
     assert one.events(limit=100)[-1]["replaces"] == 44
-    with pytest.raises(sx.ConflictError, match="strike it out with 'void'"):
+    with pytest.raises(sx.ConflictError, match="if it is wrong, void it first"):
         one.tell(pulls[0][1], 99.0)
     assert known(one) == known(other)
     one.void(pulls[0][1], reason="wrong again")
@@ -69,7 +63,7 @@ def test_as_if_it_had_never_been_told(url, clock):
 
 
 def test_what_can_be_struck_out(url):
-    study = Study.create(url, "mix", star())
+    study = sx.Study.create(url, "mix", star())
     pull, pending = study.ask(2)
     study.tell(pull, 1.0)
     study.tell(arm="a", reward=5.0, key="k")
@@ -87,7 +81,7 @@ def test_what_can_be_struck_out(url):
             study.void(**arguments)
     assert study.head == head
     study.void(event=4, reason="another arm")
-    with pytest.raises(sx.ConflictError, match="the reward of event 4 was struck out already"):
+    with pytest.raises(sx.ConflictError, match="the reward of event 4 was voided already"):
         study.void(event=4, reason="another arm")
     with pytest.raises(sx.ConflictError, match="the key 'k' was used for another request"):
         study.void(pull, reason="x", key="k")
@@ -97,45 +91,43 @@ def test_what_can_be_struck_out(url):
 
 
 def test_any_history_without_its_mistakes(sqlite_url, clock):
-    """The journal without what was struck out gives the same state, to the last bit."""
-    store = Store(sqlite_url, clock=clock)
+    """Two studies, one with mistakes that are struck out: they ask and know the same."""
     problem = star(delta=1e-9)
-    study = Study.create(store, "mix", problem, "top-two", expire_after=50)
+    clumsy, careful = both = [
+        sx.Study.create(sqlite_url, name, problem, "top-two", expire_after=50)
+        for name in ("clumsy", "careful")
+    ]
     rng = np.random.default_rng(3)
+    expired, struck = [], set()
     for _ in range(30):
         clock.now += float(rng.integers(30))
-        told(study, int(rng.integers(1, 5)), rng)
-        study.ask(int(rng.integers(1, 3)))
-        study.tell(arm=str(rng.choice(list(MEANS))), reward=float(rng.normal()))
-        events = study.events()
-        gone = {one["voids"] for one in events if one["event"] == "voided"}
-        rewarded = [one for one in events if "reward" in one and one["seq"] not in gone]
-        if rng.random() < 0.4:
-            study.void(event=int(rng.choice([one["seq"] for one in rewarded])), reason="mistake")
-        expired = [one for one in events if one["event"] == "expired"]
-        if expired and rng.random() < 0.3:
-            number = expired[-1]["number"]
-            asked = next(one for one in events if one.get("number") == number)
-            study.tell(asked["pull"], 0.5)
-    state = state_of(study)
-    voided = state.corrections.voided
-    assert len(voided) > 5
-    assert {one["event"] for one in events if one["seq"] in voided} >= {"told", "elsewhere"}
-    left = [event for event in study._replica.each_event() if event.seq not in voided]
-    twin = State(study._replica.plan, 0)
-    twin.replay([event for event in left if event.kind not in ("voided", "stopped")])
-    mine, theirs = state.engine.state(), twin.engine.state()
-    assert mine.keys() == theirs.keys()
-    assert all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
-    assert state.pending == twin.pending
-    assert study.verify()
-    # A snapshot holds all that, too.
-    again = State.from_snapshot(study._replica.plan, state.snapshot())
-    assert again.same_as(state)
+        seed, batch, more = (int(number) for number in rng.integers(1, 5, 3))
+        for study in both:
+            told(study, batch, np.random.default_rng(seed))
+        waiting = [study.ask(more) for study in both]
+        assert [pull.arm for pull in waiting[0]] == [pull.arm for pull in waiting[1]]
+        expired.append(waiting)
+        late = expired.pop(0) if rng.random() < 0.3 else None
+        mistakes = [{"arm": str(rng.choice(list(MEANS)))}, {"pull": waiting[0][0]}]
+        if late is not None and late is not waiting:
+            mistakes.append({"pull": late[0][0]})
+        for mistake in mistakes:
+            if rng.random() < 0.4:
+                struck.add(clumsy.tell(reward=float(rng.normal()), **mistake).outcome)
+                clumsy.void(event=clumsy.head, reason="mistake")
+        if late is not None:
+            for study, pulls in zip(both, late, strict=True):
+                study.tell(pulls[0], 0.5)
+        assert known(clumsy) == known(careful)
+    assert struck == {"told", "elsewhere", "late"}
+    assert clumsy.status()["voided"] > 10
+    for study in (clumsy, sx.Study.open(sqlite_url, "clumsy")):
+        assert known(study) == known(careful)
+        assert study.verify()
 
 
 def stopped(url, name="mix"):
-    study = Study.create(url, name, star(delta=0.1), "ctns")
+    study = sx.Study.create(url, name, star(delta=0.1), "ctns")
     rng = np.random.default_rng(1)
     while not study.stopped:
         told(study, 10, rng)
@@ -144,7 +136,7 @@ def stopped(url, name="mix"):
 
 @postgresql_at_night
 def test_a_decision_keeps_its_evidence(url):
-    study = Study.create(url, "mix", star(delta=0.1), "ctns")
+    study = sx.Study.create(url, "mix", star(delta=0.1), "ctns")
     rng = np.random.default_rng(1)
     late = study.ask(5)
     while not study.stopped:
@@ -171,11 +163,11 @@ def test_a_decision_keeps_its_evidence(url):
     assert [arm["mean"] for arm in after["arms"]] == [arm["mean"] for arm in before["arms"]]
     assert after["rewards"] == before["rewards"] + 5
     assert study.verify()
-    assert Study.open(url, "mix").status()["edges"] == before["edges"]
+    assert sx.Study.open(url, "mix").status()["edges"] == before["edges"]
     # A later reward that is struck out leaves the decision alone.
     study.void(late[0], reason="spilt")
     assert study.status()["decision"] == decision | {"later": 4}
-    assert study.answer == Study.open(url, "mix").answer
+    assert study.answer == sx.Study.open(url, "mix").answer
     assert study.verify()
     study.extend(1e-6)
     assert study.status()["decision"] is None
@@ -184,30 +176,40 @@ def test_a_decision_keeps_its_evidence(url):
 
 @postgresql_at_night
 def test_a_decision_that_hung_on_a_mistake(url):
-    study = Study.create(url, "mix", star(delta=0.1), "ctns")
+    study = sx.Study.create(url, "mix", star(delta=0.1), "ctns")
     rng = np.random.default_rng(1)
     for _ in range(3):
         told(study, 5, rng)
     assert not study.stopped
     # A wrong unit: two arms look so good that nothing else can be best.
     for arm in ("a", "d"):
-        study.tell(arm=arm, reward=500.0)
+        study.tell(arm=arm, reward=500.0, unlikely="accept")
     assert study.stopped
     wrong = [one["seq"] for one in study.events() if one.get("reward") == 500.0]
-    study.void(event=wrong[0], reason="in cents")
-    study.void(event=wrong[1], reason="in cents")
-    watching = Study.open(url, "mix")
+    answers = [study.answer["mix"]]
+    for event in wrong:
+        study.void(event=event, reason="in cents")
+        answers.append(study.answer and study.answer["mix"])
+    taken_back = sum(one != other for one, other in pairwise(answers))
+    assert answers[-1] is None
+    watching = sx.Study.open(url, "mix")
     assert study.state == "running"
     assert study.status()["decision"] is None
-    assert Study.list(url)[0]["state"] == "running"
-    assert Study.list(url)[0]["answer"] is None
+    assert sx.Study.list(url)[0]["state"] == "running"
+    assert sx.Study.list(url)[0]["answer"] is None
     assert study.ask()
     while not study.stopped:
         told(study, 5, rng)
     assert set(study.answer["mix"]) == {"a", "d"}
+    # Each answer that was taken back had a delta of its own.
+    for one in (study, watching, sx.Study.open(url, "mix")):
+        assert one.status()["withdrawn"] == taken_back > 0
+        assert one.answer_in_words.endswith(
+            f"any answer ever announced is wrong is at most {0.1 * (1 + taken_back):g}."
+        )
     assert study.verify()
     assert watching.answer == study.answer
-    assert Study.open(url, "mix").status()["decision"] == study.status()["decision"]
+    assert sx.Study.open(url, "mix").status()["decision"] == study.status()["decision"]
 
 
 @postgresql_at_night
@@ -223,24 +225,27 @@ def test_a_decision_moves_to_where_the_evidence_was_enough(url):
     study.void(event=misleading, reason="broken")
     moved = study.status()["decision"]
     assert moved["seq"] < decision["seq"]  # without it there was enough sooner
-    twin = State(study._replica.plan, 0)
-    proposed = [
-        event
-        for event in study._replica.each_event()
-        if event.seq != misleading and event.kind in ("asked", "told")
-    ]
-    found = next(i for i, event in enumerate(twin.decide(proposed, 0.0)) if event.kind == "stopped")
-    assert proposed[found - 1].seq == moved["seq"]
-    assert twin.answer == study.answer
+    # A study without the reward, told the others of the same arms, decides there, too.
+    left = [one for one in study.events() if "reward" in one and one["seq"] != misleading]
+    twin = sx.Study.create(url, "twin", study.problem, study.about["sampler"])
+    for one in left:
+        if twin.tell(arm=one["arm"], reward=one["reward"]).stopped:
+            break
+    assert one["seq"] == moved["seq"]
+    assert twin.answer["mix"] == study.answer["mix"]
+    assert twin.answer["rewards"] == study.answer["rewards"]
     assert moved["later"] == study.status()["rewards"] - moved["samples"]
-    for again in (study, Study.open(url, "mix")):
+    # The answer is the same with and without the reward, so it was not taken back.
+    assert study.status()["withdrawn"] == 0
+    assert "taken back" not in study.answer_in_words
+    for again in (study, sx.Study.open(url, "mix")):
         assert again.verify()
         assert again.status()["decision"] == moved
 
 
 def test_paused_and_archived(url):
-    study = Study.create(url, "mix", star(), "ctns")
-    watching = Study.open(url, "mix")
+    study = sx.Study.create(url, "mix", star(), "ctns")
+    watching = sx.Study.open(url, "mix")
     pull, other = study.ask(2, key="k")
     for _ in range(2):
         study.pause()
@@ -251,8 +256,8 @@ def test_paused_and_archived(url):
     watching.tell(pull, 1.0)
     watching.void(pull, reason="x")
     study.archive()
-    assert Study.list(url) == []
-    assert [one["state"] for one in Study.list(url, archived=True)] == ["archived"]
+    assert sx.Study.list(url) == []
+    assert [one["state"] for one in sx.Study.list(url, archived=True)] == ["archived"]
     for call in (
         watching.ask,
         lambda: watching.tell(other, 1.0),
@@ -275,7 +280,7 @@ def test_paused_and_archived(url):
 @postgresql_at_night
 def test_a_study_that_has_stopped(url):
     study = stopped(url)
-    with pytest.raises(sx.StoppedError, match="has stopped: it hands out no pulls anyway"):
+    with pytest.raises(sx.StoppedError, match="has stopped: it is not running"):
         study.pause()
     answer = study.answer
     study.archive()
@@ -284,26 +289,8 @@ def test_a_study_that_has_stopped(url):
     assert (study.state, study.answer) == ("stopped", answer)
 
 
-def test_tags(url):
-    study = Study.create(url, "mix", star())
-    assert "tags" not in Study.list(url)[0]
-    study.tag("spring", " menu ", "spring")
-    study.tag("spring", "menu")
-    assert Study.open(url, "mix").status()["tags"] == ["spring", "menu"]
-    assert Study.list(url)[0]["tags"] == ["spring", "menu"]
-    assert study.head == 1
-    for tags in (["a,b"], [""], ["x" * 51], list("abcdefghijklmnopqrstu")):
-        with pytest.raises(sx.SettingError, match="up to 20 tags"):
-            study.tag(*tags)
-    with pytest.raises(sx.SettingError, match="up to 20 tags"):
-        study.tag(["a", "b"])
-    study.tag()
-    assert study.status()["tags"] == []
-    assert study.verify()
-
-
 def test_exports_leave_out_what_was_struck_out(sqlite_url, tmp_path):
-    study = Study.create(sqlite_url, "mix", star())
+    study = sx.Study.create(sqlite_url, "mix", star())
     one, two = study.ask(2)
     study.tell(one, 99.0)
     study.tell(two, 1.0)
@@ -324,7 +311,7 @@ def test_exports_leave_out_what_was_struck_out(sqlite_url, tmp_path):
     assert study.export(tmp_path / "x.csv") == 2
     assert ",99.0," not in (tmp_path / "x.csv").read_text()
     # As rows of a table that is read back, they are what the study knows.
-    copy = Study.create(sqlite_url, "copy", star())
+    copy = sx.Study.create(sqlite_url, "copy", star())
     text = "arm,reward\n" + "".join(f"{row['arm']},{row['reward']}\n" for row in written["pulls"])
     (tmp_path / "y.csv").write_text(text)
     copy.import_csv(tmp_path / "y.csv")

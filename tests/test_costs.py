@@ -1,7 +1,6 @@
 """Costs of pulls: the problem, and the least cost of finding the best policy."""
 
 import copy
-import io
 import json
 import math
 import pickle
@@ -13,28 +12,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 import simplexplore as sx
 from instances import TRUTH, paper
 from nightly import NIGHTLY, crossed, examples
-from pictures import assert_texts_apart, texts
+from pictures import assert_texts_apart, bound_figure, texts
 from reference_times import conic_time, gaussian_cost
+from simplexplore import Constraint, NotConvergedError, Problem, ProblemError
 from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.bound.bound import _in_samples
-from simplexplore.bound.epsilon import _most
-from simplexplore.bound.information import binary_kl
-from simplexplore.bound.solver import FEW_ROWS
-from simplexplore.errors import NotConvergedError, Place, ProblemError
-from simplexplore.geometry.answers import all_vertices
+from simplexplore.bound.bound import in_samples
+from simplexplore.bound.epsilon_proof import least_of
 from simplexplore.geometry.polytope import Polytope
-from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.problem import Problem
-from simplexplore.report.bound_json import bound_to_dict
-from simplexplore.report.bound_plot import bound_figure
-from simplexplore.report.bound_table import print_bound
-from simplexplore.report.bound_text import headline, notes, times_alone
 from strategies import CASES, case, distinct_means, factors, systems
+from tables import bound_table, bound_to_dict, headline, notes, times_alone
 
 # By Newton's method in 30 digits, with a dual certificate that agrees in 16.
 COSTLY = json.loads((Path(__file__).parent / "data" / "truth_costs.json").read_text())
@@ -88,7 +78,8 @@ def test_mistakes_are_named_with_their_place(lines, says, field, line):
         Problem.from_text(HEAD + text, source="mix.toml")
     assert str(caught.value).startswith(f"mix.toml: {says}")
     field = "costs" if field is None else f"costs.{field}"
-    assert caught.value.place == Place("mix.toml", line, field)
+    place = caught.value.place
+    assert (place.file, place.line, place.field) == ("mix.toml", line, field)
 
 
 def test_python_mistakes():
@@ -106,6 +97,11 @@ def test_an_arm_may_be_named_like_a_setting():
 
 
 # ------------------------------------------------------------ the least cost
+
+
+def binary_kl(delta):
+    """Of delta and 1 - delta."""
+    return (1 - 2 * delta) * math.log((1 - delta) / delta)
 
 
 @pytest.mark.parametrize("name", COSTLY)
@@ -257,7 +253,6 @@ def test_many_limits_are_looked_at_in_rounds(limits):
     costs = 10 ** rng.uniform(-1, 1, size)
     problem = Problem(size, exploration=limits, means=means, costs=costs)
     bound = sx.lower_bound(problem)
-    assert len(problem.exploration) > FEW_ROWS
     one = np.eye(size)
     above, limit = [], []
     for text in limits:
@@ -310,7 +305,7 @@ def test_scaling_rows_changes_nothing_and_rows_never_help(system, data):
     ]
     first, second = (bound.scenarios["exploration"] for bound in bounds)
     if math.isinf(first.characteristic_time):
-        assert first.unknowable
+        assert first.unidentifiable
         assert math.isinf(second.characteristic_time)
         return
     gaps = 1e-9 + first.relative_gap + second.relative_gap
@@ -325,18 +320,12 @@ def far_apart(cost):
     return sx.lower_bound(problem, [1.0, 0.8, 0.5, 0.2]).scenarios["exploration"]
 
 
-@pytest.mark.parametrize("cost", [1e6, 1e9])
+@pytest.mark.parametrize("cost", [1e9, 1e13, 1e18, 1e100])
 def test_costs_far_apart_are_certified(cost):
     found = far_apart(cost)
-    assert found.characteristic_time == pytest.approx(cost * 21.88111, rel=2e-5)
-    assert found.relative_gap <= 1e-5
+    assert found.characteristic_time == pytest.approx(cost * 21.8811097, rel=1e-7)
+    assert found.relative_gap <= 1e-8
     assert found.allocation @ [0, 0, 1, -0.5] == pytest.approx(0.05, abs=1e-9)
-
-
-@pytest.mark.parametrize("cost", [1e13, 1e18, 1e100])
-def test_costs_too_far_apart_are_refused(cost):
-    with pytest.raises(NotConvergedError, match=r"^costs from 1 to 1e\+\d+ are too far apart"):
-        far_apart(cost)
 
 
 def test_spent_shares_satisfy_the_rows_that_samples_satisfy():
@@ -347,12 +336,12 @@ def test_spent_shares_satisfy_the_rows_that_samples_satisfy():
     for _ in range(20):
         w = rng.dirichlet(np.ones(4))
         u = problem.costs * w / (problem.costs @ w)
-        before = allowed.limit - allowed.above @ w
-        after = spent.limit - spent.above @ u
+        before = allowed.b_ub - allowed.A_ub @ w
+        after = spent.b_ub - spent.A_ub @ u
         assert (np.sign(np.round(before, 12)) == np.sign(np.round(after, 12))).all()
-    assert spent.equal @ spent.deep == pytest.approx(spent.total, abs=1e-12)
+    assert spent.A_eq @ spent.deep == pytest.approx(spent.b_eq, abs=1e-12)
     assert spent.holds_strictly(spent.deep)
-    assert len(spent.equal) == len(allowed.equal)
+    assert len(spent.A_eq) == len(allowed.A_eq)
     assert allowed.in_spend() is not allowed
     same = replace_costs(problem, np.full(4, 3.0))
     assert same.in_spend() is same
@@ -367,31 +356,31 @@ def test_samples_that_miss_a_limit_are_not_reported():
     allowed = AllocationSet.of(Polytope(problem), "anytime").as_rows()
     found = sx.lower_bound(problem, [1.0, 0.5, 0.0]).scenarios["anytime"]
     at_limit = problem.costs * [0.5, 0.3, 0.2]
-    kept = _in_samples(replace(found, allocation=at_limit / at_limit.sum()), allowed)
+    kept = in_samples(replace(found, allocation=at_limit / at_limit.sum()), allowed)
     assert kept.allocation == pytest.approx([0.5, 0.3, 0.2])
     beyond = problem.costs * [0.5 + 2e-9, 0.3 - 2e-9, 0.2]
     with pytest.raises(NotConvergedError, match="are too far apart"):
-        _in_samples(replace(found, allocation=beyond / beyond.sum()), allowed)
+        in_samples(replace(found, allocation=beyond / beyond.sum()), allowed)
 
 
 # ------------------------------------------------------------ good enough
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_most_information_per_cost_is_at_the_best_vertex(seed):
+def test_bounds_of_linear_programs_are_proven(seed):
     rng = np.random.default_rng(seed)
     rows = rng.integers(-1, 3, (2, 5)).astype(float)
-    problem = Problem(5, (rows, rows @ np.full(5, 0.2) + 0.1), costs=10 ** rng.uniform(-1, 1, 5))
+    problem = Problem(5, (rows, rows @ np.full(5, 0.2) + 0.1))
     polytope = Polytope(problem)
-    allowed = AllocationSet.of(polytope, "anytime").as_rows().in_spend()
-    per_sample = rng.uniform(0, 1, 5)
-    ratios = [
-        vertex.policy @ per_sample / (vertex.policy @ problem.costs)
-        for vertex in all_vertices(polytope)
-    ]
-    found = _most(per_sample / problem.costs, allowed)
-    expected = max(ratios) if len(allowed.limit) else (per_sample / problem.costs).max()
-    assert found == pytest.approx(expected, rel=1e-12)
+    cost = rng.uniform(-1, 1, 5)
+    own = AllocationSet.of(polytope, "anytime").as_rows()
+    least = min(vertex.policy @ cost for vertex, _ in polytope.ranked_vertices(-cost))
+    found, point = least_of(cost, own.A_ub, own.b_ub, own.A_eq, own.b_eq, np.ones(5))
+    assert least - 1e-9 <= found <= least + 1e-12
+    assert cost @ point == pytest.approx(least)
+    none, point = least_of(cost, own.A_ub, own.b_ub - 100, own.A_eq, own.b_eq, np.ones(5))
+    assert none == -np.inf
+    assert point is None
 
 
 def test_epsilon_with_costs():
@@ -404,22 +393,11 @@ def test_epsilon_with_costs():
         assert other.least_time == pytest.approx(3 * one.least_time, rel=1e-3)
     found = sx.lower_bound(problem.replace(costs=[1, 2, 1, 4, 1]))
     for one in found.scenarios.values():
-        assert 0 < one.least_time <= one.characteristic_time * (1 + 1e-9)
+        assert 0 < one.least_time <= one.characteristic_time <= 1.01 * one.least_time
         assert one.relative_gap <= 1e-6
     times = [one.characteristic_time for one in found.scenarios.values()]
     assert times[0] <= min(times[1:]) * (1 + 1e-6)
     assert found.time_of(found.allocation) == pytest.approx(found.characteristic_time, rel=1e-9)
-
-
-def test_epsilon_with_costs_and_too_many_vertices():
-    rng = np.random.default_rng(1)
-    means, costs = rng.uniform(0, 1, 14), 10 ** rng.uniform(-0.5, 0.5, 14)
-    problem = Problem(14, ["each <= 0.2"], sx.Gaussian(0.3), epsilon=0.05, costs=costs)
-    end, anytime = sx.lower_bound(problem, means).scenarios.values()
-    for found in (end, anytime):
-        assert 0 < found.least_time < found.characteristic_time
-        assert found.least_time <= found.characteristic_time / (1 + found.relative_gap) * 1.001
-    assert end.characteristic_time <= anytime.characteristic_time * (1 + 1e-9)
 
 
 # ------------------------------------------------------------ words, tables and pictures
@@ -434,18 +412,13 @@ def test_money_and_pulls_are_both_said(width):
         f"At least a cost of {2141.054607997887 * kl:,.0f} on average to find it with confidence "
         f"{1 - bound.delta:g} (end-of-time): {1259.069596448419 * kl:,.0f} samples."
     )
-    out = io.StringIO()
-    print_bound(bound, Console(file=out, width=width, markup=False))
-    text = out.getvalue()
+    text = bound_table(bound, width, forecasts=True)
     for part in ("cost, at least", "samples for that", "characteristic cost: the", "cost alone"):
         assert part in text
-    assert "where the money goes" in text
     assert "…" not in text
-    assert max(map(len, text.splitlines())) <= width
-    each = bound.scenarios["end-of-time"].cost_per_sample
-    expected = float(f"{sx.expected_samples(bound) * each:.2g}")
-    assert f"Expect a cost of about {expected:,.0f}, " in text
-    assert "at least a cost of" in notes(bound)[-1].text
+    expected = float(f"{sx.forecast(bound).cost:.2g}")
+    assert f" samples at a cost of about {expected:,.0f} with top-two" in " ".join(text.split())
+    assert "at least a cost of" in notes(bound)[-1]
 
 
 def test_json_has_both_only_with_costs():
@@ -457,7 +430,7 @@ def test_json_has_both_only_with_costs():
     samples = scenario["lower_bound"] / scenario["cost_per_sample"]
     assert scenario["lower_bound_samples"] == pytest.approx(samples)
     assert sum(scenario["spend"]) == pytest.approx(1)
-    assert scenario["expected_cost"] == scenario["expected_samples"] * scenario["cost_per_sample"]
+    assert scenario["expected_samples"] < scenario["expected_cost"]
     assert found["unconstrained"]["cost_per_sample"] > 1
     plain = bound_to_dict(sx.lower_bound(problem))
     assert "costs" not in plain

@@ -2,12 +2,13 @@
 
 from playwright.sync_api import expect
 
-from browser import check_access
-from simplexplore.study.study import Study
+import simplexplore as sx
+from browser import check_access, open_tab
 
 
-def test_a_study_from_the_form(page, served, store):
+def test_a_study_from_the_form(page, served, sqlite_url):
     page.goto(f"{served}/new")
+    page.get_by_role("button", name="Fill in an example").click()
     expect(page.get_by_text("At least 122.1 samples on average")).to_be_visible()
     check_access(page)
     text = page.get_by_label("Problem file")
@@ -27,14 +28,16 @@ def test_a_study_from_the_form(page, served, store):
     expect(page.get_by_text("The file gives no means")).to_be_visible()
     text.fill(good)
     page.get_by_label("Name of the study").fill("tastings")
+    page.get_by_text("How it is explored").click()
     page.get_by_label("Sampler").select_option("uniform")
     page.get_by_role("button", name="Start the study").click()
     expect(page.get_by_role("heading", name="tastings")).to_be_visible()
-    study = Study.open(store, "tastings")
+    study = sx.Study.open(sqlite_url, "tastings")
     assert study.about["sampler"] == "uniform"
     assert study.about["expire_after"] == 86_400.0
     # The name is taken now.
     page.goto(f"{served}/new")
+    page.get_by_role("button", name="Fill in an example").click()
     page.get_by_label("Name of the study").fill("tastings")
     page.get_by_role("button", name="Start the study").click()
     expect(page.get_by_role("alert")).to_contain_text("there is a study 'tastings'")
@@ -49,11 +52,12 @@ def test_no_study_before_samplers_are_known(page, served):
     expect(button).to_be_disabled()
     held.pop().continue_()
     expect(button).to_be_enabled()
+    page.get_by_text("How it is explored").click()
     expect(page.get_by_label("Sampler")).to_have_value("top-two")
     expect(page.get_by_label("Threshold")).to_have_value("tilt")
 
 
-def test_an_answer_that_gets_lost(page, served, store):
+def test_an_answer_that_gets_lost(page, served, sqlite_url):
     """What was sent again happens once."""
     lost = []
 
@@ -65,6 +69,7 @@ def test_an_answer_that_gets_lost(page, served, store):
             route.abort()
 
     page.goto(f"{served}/new")
+    page.get_by_role("button", name="Fill in an example").click()
     expect(page.get_by_text("At least 122.1 samples on average")).to_be_visible()
     page.route("**/v1/studies", lose)
     page.get_by_label("Name of the study").fill("tastings")
@@ -73,6 +78,7 @@ def test_an_answer_that_gets_lost(page, served, store):
     lost.append("enough")
     page.get_by_role("button", name="Start the study").click()
     expect(page.get_by_role("heading", name="tastings")).to_be_visible()
+    open_tab(page, "Data")
     page.route("**/notes", lose)
     del lost[1:]
     page.get_by_label("A remark for the journal").fill("new oven")
@@ -81,5 +87,5 @@ def test_an_answer_that_gets_lost(page, served, store):
     page.get_by_role("button", name="Note it").click()
     expect(page.get_by_label("A remark for the journal")).to_have_value("")
     assert lost == [201, 204]
-    events = Study.open(store, "tastings").events()
+    events = sx.Study.open(sqlite_url, "tastings").events()
     assert [event["text"] for event in events] == ["new oven"]

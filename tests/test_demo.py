@@ -3,22 +3,11 @@
 import json
 from pathlib import Path
 
-import pytest
-
 import simplexplore as sx
 from commands import STAR, run
-from simplexplore.cli import demo
+from nightly import nightly
 
 
-@pytest.fixture
-def short_demo(monkeypatch):
-    """The demo with two samplers and few runs."""
-    assert demo.SAMPLERS == ("ctns", "cge", "top-two", "uniform")
-    monkeypatch.setattr(demo, "SAMPLERS", ("top-two", "uniform"))
-    monkeypatch.setattr(demo, "RUNS", 5)
-
-
-@pytest.mark.usefixtures("short_demo")
 def test_demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = run("demo").stdout
@@ -36,22 +25,20 @@ def test_demo(tmp_path, monkeypatch):
         ]
         short = [part.replace("1000", "3").replace("top-two", "uniform") for part in short]
         run(*short, *(["--max-steps", "100"] if command[0] == "simulate" else []))
+    assert sx.Problem.from_file("demo-output/star.toml") == sx.Problem.from_file(STAR)
     assert Path("demo-output/mine.png").exists()
     assert Path("demo-output/all.png").exists()
 
 
-@pytest.mark.usefixtures("short_demo")
+@nightly
 def test_demo_json(tmp_path):
     told = json.loads(run("demo", "--out", tmp_path / "out", "--json").stdout)
     assert told["bound"]["policy"] == [0.5, 0, 0, 0.5, 0]
     assert Path(told["picture"]).exists()
     assert Path(told["results_picture"]).exists()
-    assert [entry["sampler"] for entry in told["results"]] == ["top-two", "uniform"]
-    assert sx.Problem.from_file(told["problem"]) == demo.star()
-
-
-def test_demo_problem_is_the_example():
-    assert demo.star() == sx.Problem.from_file(STAR)
+    samplers = [entry["sampler"] for entry in told["results"]]
+    assert samplers == ["ctns", "cge", "top-two", "uniform"]
+    assert sx.Problem.from_file(told["problem"]) == sx.Problem.from_file(STAR)
 
 
 def test_demo_cannot_write(tmp_path):

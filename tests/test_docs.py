@@ -1,7 +1,9 @@
 """Pages for users: what they link to and the commands they show exist."""
 
 import re
+import runpy
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import typer
@@ -44,6 +46,24 @@ def test_links_lead_somewhere():
             assert target.exists(), f"{page.name}: {link}"
             if anchor:
                 assert anchor in anchors(target), f"{page.name}: {link}"
+
+
+def test_formulas_are_written_as_mathml():
+    site = runpy.run_path(str(ROOT / "docs" / "formulas.py"))
+    page = r'<p>With <span class="arithmatex">\(a &lt; \frac{1}{b}\)</span>, <code>$x$</code></p>'
+    shown = site["on_page_content"](page)
+    assert "<mfrac>" in shown
+    assert "arithmatex" not in shown
+    assert "<code>$x$</code>" in shown
+    with pytest.raises(ValueError, match=r"unknown command in the formula \\fraq"):
+        site["mathml"](r"\fraq{1}{2}", displayed=False)
+    count = 0
+    for path in (ROOT / "docs").rglob("*.md"):
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text(), flags=re.DOTALL)
+        for block, inline in re.findall(r"\$\$(.+?)\$\$|\$([^$]+?)\$", text, re.DOTALL):
+            ElementTree.fromstring(site["mathml"](block or inline, displayed=bool(block)))
+            count += 1
+    assert count > 500
 
 
 def commands(group, before=()):

@@ -10,15 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nightly import examples
-from sentences import ARMS, GROUPS, INF, message, names, parse
-from simplexplore.errors import ConstraintError, ProblemError
-from simplexplore.problem.constraint import Constraint, format_constraints
-from simplexplore.problem.language import MOST_COEFFICIENTS, Operands
-from simplexplore.problem.problem import Problem
+from sentences import ARMS, GROUPS, INF, message, names, parse, written
+from simplexplore import Constraint, ConstraintError, Problem, ProblemError
 
 
 def rows(text: str, arms: list[str] = ARMS, groups: dict[str, list[str]] | None = None) -> list:
-    found = Operands(arms, GROUPS if groups is None else groups).parse(text, "mix")
+    found = Problem(arms, {"mix": text}, groups=GROUPS if groups is None else groups).constraints
     return [(row.name, row.coefficients.tolist(), row.lower, row.upper) for row in found]
 
 
@@ -61,15 +58,11 @@ def test_each_is_a_name_where_something_is_called_so() -> None:
 
 
 def test_each_is_counted_row_by_row() -> None:
-    arms = [f"a{i}" for i in range(3000)]
-    operands = Operands(arms, {"few": arms[:300]})  # each row counts 3,300
-    assert len(operands.parse("each >= 0.0001", "floor")) == 3000
-    assert 3000 * 3300 < MOST_COEFFICIENTS < 3300 * 3300
-    with pytest.raises(ConstraintError, match=r"'each' makes 300 constraints of it; all those"):
-        operands.parse("each few <= 0.1", "cap")
     problem = {f"c{i}": "each <= 0.5" for i in range(1000)}
-    with pytest.raises(ConstraintError, match=r"^constraint 'c10': 'each' makes 1,000 constr"):
+    with pytest.raises(ProblemError, match=r"^the constraints have more than 10,000,000") as caught:
         Problem([f"a{i}" for i in range(1000)], problem)
+    assert caught.value.place.field == "constraints.c500"
+    assert len(Problem(10_000, ["each <= 0.3", "each >= 0"]).constraints) == 20_000
 
 
 def test_each_in_problems_of_all_forms() -> None:
@@ -87,8 +80,8 @@ def test_each_in_problems_of_all_forms() -> None:
         "c1[b]",
         "c1[c d]",
     )
-    written = format_constraints(problem.constraints, arms, groups)
-    assert written == texts | {"ratio": "each front - 2*`c d` <= 0"}
+    found = written(list(problem.constraints), arms, groups)
+    assert found == texts | {"ratio": "each front - 2*`c d` <= 0"}
     assert Problem.from_text(problem.to_text()) == problem
 
 
@@ -107,10 +100,10 @@ def test_what_each_does_not_make_is_written_one_by_one() -> None:
         [row("x[a]", 1, 0)],
     ]
     for rows in kept:
-        texts = format_constraints(rows, ["a", "b"], {"first": ["a"]})
+        texts = written(rows, ["a", "b"], {"first": ["a"]})
         assert list(texts) == [r.name for r in rows]
     made = [row("x[a]", 0.3, 0.2), row("x[b]", 0.2, 0.3)]
-    assert format_constraints(made, ["a", "b"], {}) == {"x": "0.1*each + 0.2*a + 0.2*b <= 0.5"}
+    assert written(made, ["a", "b"]) == {"x": "0.1*each + 0.2*a + 0.2*b <= 0.5"}
 
 
 def test_names_that_each_makes_are_not_too_long() -> None:

@@ -1,5 +1,7 @@
-"""Edges against enumeration in fractions."""
+"""Edges against enumeration in fractions, and against closed forms where they are many."""
 
+import itertools
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -7,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nightly import examples
+from nightly import examples, nightly
+from optimum import Polytope
 from reference_polytope import (
     active_sides,
+    cone_rays,
     dot,
     edge_directions,
     exact_edges,
@@ -18,11 +22,15 @@ from reference_polytope import (
     step_length,
     vertices,
 )
-from simplexplore.geometry.polytope import Polytope
-from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.problem import Problem
-from simplexplore.problem.rational import rational
+from simplexplore import Constraint, Problem, TooLargeError
+from simplexplore.geometry.faces import faces
 from strategies import exact_means, systems
+
+
+def as_written(x):
+    """The decimal number that a float was written as."""
+    return Fraction(repr(float(x)))
+
 
 HYPOTHESIS = examples(20)
 LIMITED = systems(max_size=5, max_rows=2, limits=True)
@@ -76,12 +84,11 @@ def check_edges(system):
             step = step_length(all_sides, point, direction)
             other = tuple(x + step * d for x, d in zip(point, direction, strict=True))
             assert other in points
-            assert polytope.neighbour(vertex, edges, e) == pytest.approx(floats(other), abs=1e-12)
-            adjacent = polytope.adjacent(vertex, edges, e)
+            assert polytope.adjacent_vertex(vertex, edges, e).policy == pytest.approx(
+                floats(other), abs=1e-12
+            )
+            adjacent = polytope.adjacent_vertex(vertex, edges, e)
             assert exact_policy(adjacent, system.size) == other
-            # However a vertex was reached, its canonical form is the same.
-            direct = polytope.optimal_vertex(floats(outward(all_sides, other)))
-            assert polytope.canonical(direct).basis == polytope.canonical(adjacent).basis
 
 
 @pytest.mark.parametrize("tiny", [1e-10, -1e-12, 1e-15])
@@ -97,8 +104,11 @@ def test_entries_as_small_as_rounding_keep_sign_and_digits(tiny, capped):
     polytope = Polytope(Problem(3, (np.array(rows), np.array(limits))))
     vertex = polytope.optimal_vertex(means)
     edges = polytope.edges(vertex)
-    found = [edges.exact(e).get(0, Fraction(0)) for e in range(len(edges))]
-    assert sorted(abs(x) for x in found)[0] == abs(rational(tiny))
+    ratios = []
+    for e in range(len(edges)):
+        direction = edges.exact(e)
+        ratios.append(abs(direction.get(0, Fraction(0)) / direction.get(2, Fraction(1))))
+    assert abs(as_written(tiny)) in ratios
     for e, row in enumerate(edges.dense(3)):
         assert row == pytest.approx(floats(exact_edges(edges, 3)[e]), rel=1e-12, abs=0)
 
@@ -112,7 +122,7 @@ def test_gaps_that_cancel_keep_sign_and_digits():
         vertex = polytope.optimal_vertex(means)
         edges = polytope.edges(vertex)
         for found, direction in zip(edges.gaps(means), exact_edges(edges, 4), strict=True):
-            exact = -sum(rational(float(x)) * d for x, d in zip(means, direction, strict=True))
+            exact = -sum(as_written(x) * d for x, d in zip(means, direction, strict=True))
             assert exact >= 0  # it is the best vertex
             assert found == pytest.approx(float(exact), rel=1e-12, abs=0)
 
@@ -151,6 +161,16 @@ def test_edges_where_no_arm_is_between_its_ends_are_pairs(size):
     assert len(edges) == len(expected)
 
 
+def test_edges_where_a_basic_arm_is_at_its_cap():
+    # Caps are named before floors, so that the first arm at its cap completes the basis.
+    polytope = Polytope(Problem(4, ["each <= 0.4", *(f"a{a} >= 0.1" for a in range(1, 5))]))
+    vertex = polytope.canonical(polytope.optimal_vertex([4.0, 3.0, 2.0, 1.0]))
+    assert vertex.policy.tolist() == [0.4, 0.4, 0.1, 0.1]
+    assert vertex.basis == (0,)
+    expected = {(-1.0, 0, 1, 0), (-1, 0, 0, 1), (0, -1, 1, 0), (0, -1, 0, 1)}
+    assert {tuple(row) for row in polytope.edges(vertex).dense(4).tolist()} == expected
+
+
 @pytest.mark.parametrize("digits", [1, 7, 15])
 def test_edges_of_degenerate_vertices_are_their_exact_directions(digits):
     # Rows through the first arm alone; with many digits the whole numbers leave 64 bits.
@@ -169,7 +189,7 @@ def test_edges_of_degenerate_vertices_are_their_exact_directions(digits):
     for direction in exact_edges(edges, 6):
         assert sum(direction) == 0
         assert min(direction[1:]) >= 0
-        used = [dot(tuple(rational(float(x)) for x in row), direction) for row in rows]
+        used = [dot(tuple(as_written(x) for x in row), direction) for row in rows]
         assert max(used) <= 0
         # Four independent ones bind along an edge.
         assert sum(x == 0 for x in (*used, *direction[1:])) >= 4
@@ -184,3 +204,106 @@ def test_a_tiny_change_of_an_arm_keeps_its_sign():
     assert not polytope.is_degenerate(vertex)
     rows = {tuple(np.sign(row)): row for row in edges.dense(3).tolist()}
     assert rows[-1.0, -1.0, 1.0] == pytest.approx([-(1 - 1e-11), -1e-11, 1.0], rel=1e-12)
+
+
+# ------------------------------------------------------------ cones at degenerate vertices
+
+
+def cone_at_one_arm(rows):
+    """The vertex at the first arm, where y >= 0 and rows y >= 0 of the other arms bind."""
+    rows = np.asarray(rows, dtype=float)
+    size = rows.shape[1] + 1
+    below = np.column_stack([np.zeros(len(rows)), -rows])
+    polytope = Polytope(Problem(size, (below, np.zeros(len(rows)))))
+    vertex = polytope.optimal_vertex([1.0] + [0.0] * (size - 1))
+    assert vertex.shares == {0: 1}
+    return polytope.edges(vertex)
+
+
+def rays_at_one_arm(rows):
+    """Directions of the other arms, the first positive entry scaled to 1."""
+    edges = cone_at_one_arm(rows)
+    found = []
+    for e in range(len(edges)):
+        ray = edges.exact(e)
+        entries = [ray.get(c, Fraction(0)) for c in range(1, len(rows[0]) + 1)]
+        assert ray[0] == -sum(entries)
+        found.append(tuple(x / next(filter(None, entries)) for x in entries))
+    assert len(set(found)) == len(found)
+    return set(found)
+
+
+@st.composite
+def small_cones(draw):
+    """Rows that leave the vertex an optimum, now and then repeated, of small or long numbers."""
+    size = draw(st.integers(2, 5))
+    largest = draw(st.sampled_from([2, 2, 10**9]))
+    row = st.lists(st.integers(-largest, largest), min_size=size, max_size=size).filter(any)
+    rows = draw(st.lists(row, min_size=1, max_size=4))
+    if draw(st.booleans()):
+        rows.append(draw(st.sampled_from(rows)))
+    return rows
+
+
+@examples(60)
+@given(small_cones())
+def test_edges_of_a_cone_are_those_of_all_subsets(rows):
+    assert rays_at_one_arm(rows) == cone_rays(len(rows[0]), rows)
+
+
+@pytest.mark.parametrize(("count", "seed"), [(1, 0), (2, 0), (2, 1), (3, 2)])
+def test_edges_of_arms_that_are_copies(count, seed):
+    """Eleven arms of each kind: an edge of kinds is one of every choice of their copies."""
+    kinds, copies = 5, 11
+    rows = np.random.default_rng(seed).integers(-4, 5, (count, kinds))
+    edges = cone_at_one_arm(np.repeat(rows, copies, axis=1))
+    found = Counter()
+    for e in range(len(edges)):
+        ray = {(c - 1) // copies: x for c, x in edges.exact(e).items() if c}
+        assert len(ray) == len(edges.exact(e)) - 1  # no two copies of one kind
+        first = ray[min(ray)]
+        found[tuple(ray.get(kind, 0) / first for kind in range(kinds))] += 1
+    expected = cone_rays(kinds, rows.tolist())
+    assert found == {ray: copies ** sum(x > 0 for x in ray) for ray in expected}
+
+
+def test_edges_where_25_rows_meet():
+    # {(y, z) >= 0 : y_i >= z_j}: each y_i alone, and all of y with any nonempty part of z.
+    n = 5
+    rows = [
+        [int(c == i) - int(c == n + j) for c in range(2 * n)] for i in range(n) for j in range(n)
+    ]
+    alone = {tuple(int(c == i) for c in range(2 * n)) for i in range(n)}
+    together = {(1,) * n + part for part in itertools.product((0, 1), repeat=n) if any(part)}
+    found = rays_at_one_arm(rows)
+    assert len(found) == n + 2**n - 1
+    assert found == alone | together
+
+
+def test_too_many_edges_are_refused_before_memory_is_asked_for():
+    words = r"2002 constraints bind there, where 2001 would do, and it has more than [\d,]+ edges"
+    with pytest.raises(TooLargeError, match=words):
+        cone_at_one_arm([[1] * 1001 + [-1] * 1000])
+
+
+@nightly
+def test_edges_that_take_too_many_steps_are_refused():
+    rows = np.random.default_rng(0).integers(-3, 4, (6, 30))
+    with pytest.raises(TooLargeError, match=r"36 constraints bind there, where 30 would do.*steps"):
+        cone_at_one_arm(rows)
+
+
+# ------------------------------------------------------------ faces
+
+
+@pytest.mark.parametrize(
+    ("size", "rows", "counts"),
+    [
+        (4, ["each <= 0.5"], [12, 8]),  # an octahedron
+        (5, [], [10, 10]),
+        (5, ["a1 + a2 == 0.5", "a3 + a4 + a5 == 0.5"], [9, 2 + 3 * 2]),  # a prism
+        (2, [], [1, 0]),
+    ],
+)
+def test_faces_of_known_bodies(size, rows, counts):
+    assert [len(x) for x in faces(Polytope(Problem(size, rows)), 2)] == counts

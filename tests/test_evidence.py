@@ -2,22 +2,14 @@
 
 import itertools
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from engines import edges_of, engine_for, inform, stream
 from precise import information
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.explorer import Explorer
-from simplexplore.exploration.plan import prepare
-from simplexplore.exploration.seeding import streams
-from simplexplore.kernels import exponential
-from simplexplore.kernels.exponential import farthest
-from simplexplore.kernels.information import refresh
-from simplexplore.kernels.records import VERTEX
-from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
+from simplexplore import Bernoulli, Bounded, Explorer, Gaussian, Poisson, Problem
+from simplexplore.kernels.exponential import confidence_limit
 from tilting import Comparison
 
 FAMILIES = {
@@ -31,18 +23,6 @@ FAMILIES = {
 }
 
 
-def edges_of(engine):
-    """(statistic, v, offset) of each edge of the recommended vertex."""
-    run, table = engine.run, engine._arrays[0]
-    vertex = int(run.integers[VERTEX])
-    first = int(table.first_edge[vertex])
-    for edge in range(first, int(table.first_edge[vertex + 1])):
-        v = np.zeros(engine.plan.problem.size)
-        part = slice(int(table.first_entry[edge]), int(table.first_entry[edge + 1]))
-        v[table.arm[part]] = table.v[part]
-        yield float(run.value[edge - first]), v.tolist(), float(table.offset[edge])
-
-
 def worst_error(engine):
     """Largest relative error of a statistic, given the empirical means as they are."""
     return abs(signed_error(engine))
@@ -52,10 +32,10 @@ def signed_error(engine):
     """The same, above 0 where the statistic overstates."""
     run, rewards = engine.run, engine.plan.problem.rewards
     kind = "bernoulli" if rewards.name == "bounded" else rewards.name
-    variance = engine._setting.variance.tolist() if kind == "gaussian" else None
+    variance = engine.workspace.config.variance.tolist() if kind == "gaussian" else None
     worst = 0.0
     for value, v, offset in edges_of(engine):
-        mu, n = run.clipped.tolist(), run.n.tolist()
+        mu, n = run.clipped_mean.tolist(), run.n.tolist()
         domain = rewards.unit_domain()
         true = float(information(kind, v, mu, n, variance, offset, domain))
         error = 0.0
@@ -75,9 +55,8 @@ def random_state(rng, family, size):
     rows = () if rng.random() < 0.5 or size == 2 else (f"a1 + a{size} <= 0.6",)
     epsilon = 0.02 if rng.random() < 0.2 and size < 5 else 0.0
     problem = Problem(size, rows, family, epsilon=epsilon, delta=0.05)
-    engine = Engine(prepare(problem, "top-two", "mixture"))
-    engine.begin(streams(0, range(1))[0])
-    run, setting = engine.run, engine._setting
+    engine = engine_for(problem, "top-two", threshold="mixture")
+    engine.begin(stream())
     n = np.floor(10.0 ** rng.uniform(0, 6, size))
     rates = 10.0 ** rng.uniform(-6, 0.3, size)
     if family.name == "gaussian":
@@ -89,10 +68,10 @@ def random_state(rng, family, size):
         mean = rng.binomial(n.astype(int), rates) / n
     # The recommended policy plays the arms with the largest means.
     played, best = np.argsort(-engine.policy, kind="stable"), np.argsort(-mean, kind="stable")
-    run.n[played], run.mean[played] = n[best], mean[best]
-    run.clipped[:] = np.clip(run.mean, setting.lowest, setting.highest)
-    run.root[:] = rng.choice([0.0, 1e-6, 1.0, 1e6], len(run.root))  # from whatever was before
-    refresh(setting, engine._arrays[0], run)
+    told = np.zeros((2, size))
+    told[:, played] = n[best], mean[best]
+    engine.run.root[:] = rng.choice([0.0, 1e-6, 1.0, 1e6], len(engine.run.root))
+    inform(engine, *told)
     return engine
 
 
@@ -111,25 +90,6 @@ def test_evidence_of_random_states_is_exact():
         assert max(map(abs, errors)) <= 1e-9, name
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "gaussian"])
-def test_statistics_of_pairs_need_no_root(name, monkeypatch):
-    multiplier = exponential.multiplier
-
-    def noted(setting, table, run, edge, *rest):
-        assert not exponential.is_pair(table, edge)
-        return multiplier(setting, table, run, edge, *rest)
-
-    monkeypatch.setattr(exponential, "multiplier", noted)
-    rng = np.random.default_rng(7)
-    positive = 0
-    for size in (2, 3, 5, 8):
-        for _ in range(3):
-            engine = random_state(rng, FAMILIES[name], size)
-            positive += sum(value > 0 for value, _, offset in edges_of(engine) if not offset)
-            assert abs(signed_error(engine)) <= 1e-9
-    assert positive > 5
-
-
 def two_means(rng, family):
     """Down to 1e-12 and as close to each other, to 0 or to 1; in a domain to its ends."""
     high = 10.0 ** rng.uniform(-12, 0)
@@ -145,32 +105,19 @@ def test_pairs_keep_their_digits(name):
     """As many as tilt.py counts on (`rounding_of_statistic`)."""
     family = FAMILIES[name]
     kind = "bernoulli" if family.name == "bounded" else family.name
-    engine = Engine(prepare(Problem(2, (), family), "top-two", "mixture"))
-    engine.begin(streams(0, range(1))[0])
-    setting, table, run, _ = engine.records
-    variance = setting.variance.tolist() if kind == "gaussian" else None
+    engine = engine_for(Problem(2, (), family), "top-two", threshold="mixture")
+    variance = engine.workspace.config.variance.tolist() if kind == "gaussian" else None
     rng = np.random.default_rng(5)
     compared = 0
     for _ in range(40):
-        run.n[:] = np.floor(10.0 ** rng.uniform(0, 9, 2))
-        run.mean[np.argsort(-engine.policy)] = two_means(rng, family)
-        run.clipped[:] = np.clip(run.mean, setting.lowest, setting.highest)
-        refresh(setting, table, run)
-        mu, n = run.clipped.tolist(), run.n.tolist()
+        n = np.floor(10.0 ** rng.uniform(0, 9, 2))
+        inform(engine, n, sorted(two_means(rng, family)))
         [(value, v, offset)] = edges_of(engine)
+        mu, n = engine.run.clipped_mean.tolist(), engine.run.n.tolist()
         true = information(kind, v, mu, n, variance, offset, family.unit_domain())
         if not 1e-290 < true < math.inf:
             continue
         assert abs(type(true)(value) / true - 1) < 2.0**-48
-        lam, edge = np.zeros(2), int(table.first_edge[run.integers[VERTEX]])
-        exponential.closest(setting, table, run, edge, run.n, lam)
-        shares = [Fraction(x) / Fraction(s) for x, s in zip(n, variance or [1, 1], strict=True)]
-        average = sum(s * Fraction(m) for s, m in zip(shares, mu, strict=True)) / sum(shares)
-        assert (
-            lam[0]
-            == lam[1]
-            == pytest.approx(float(average), rel=1e-15, abs=1e-15 * max(map(abs, mu)))
-        )
         compared += 1
     assert compared > 10
 
@@ -184,16 +131,18 @@ PATTERNS = [((69, 97), (37, 38)), ((7, 10), (150, 150)), ((0, 3), (40, 40))]
 def test_evidence_after_past_data_in_any_order(pattern, order):
     told = dict(zip("ba", pattern, strict=True)) | {"c": (1, 40)}
     problem = Problem(list("bac"), (), Bernoulli(), delta=1e-3)
-    explorer = Explorer(problem, sampler="top-two", threshold="mixture")
-    for arm in order:
-        successes, total = told[arm]
+    engine = engine_for(problem, "top-two", threshold="mixture")
+    arm = engine.begin(stream())
+    for name in order:
+        successes, total = told[name]
         for reward in [1.0] * successes + [0.0] * (total - successes):
-            if explorer.stopped:
+            if arm is None:
                 break
-            explorer.tell(arm, reward)
-            if explorer._engine.is_warm and explorer.pulls % 7 == 0:
-                assert worst_error(explorer._engine) <= 1e-11
-    assert worst_error(explorer._engine) <= 1e-11
+            engine.observe("bac".index(name), reward)
+            arm = engine.advance()
+            if engine.has_answer and engine.pulls % 7 == 0:
+                assert worst_error(engine) <= 1e-11
+    assert worst_error(engine) <= 1e-11
 
 
 def test_no_false_stop_after_past_data():
@@ -208,11 +157,9 @@ def test_no_false_stop_after_past_data():
 def test_poisson_mean_of_zero_is_exact():
     # lam of the arm without events is free at the pole: two arms meet at the weighted mean.
     problem = Problem(2, (), Poisson(), delta=1e-3)
-    explorer = Explorer(problem, sampler="top-two", threshold="mixture")
-    for _ in range(30):
-        explorer.tell("a2", 0.0)
-    explorer.tell("a1", 2.0)
-    (value, _, _), *_ = edges_of(explorer._engine)
+    engine = engine_for(problem, "top-two", threshold="mixture")
+    inform(engine, [1, 30], [2.0, 0.0])
+    (value, _, _), *_ = edges_of(engine)
     together = 2 / 31
     exact = 2 * math.log(2 / together) + together - 2 + 30 * together
     assert value == pytest.approx(exact, rel=1e-13)
@@ -220,13 +167,13 @@ def test_poisson_mean_of_zero_is_exact():
 
 @pytest.mark.parametrize("name", ["bernoulli", "poisson"])
 def test_farthest_means_are_at_their_level(name):
-    engine = Engine(prepare(Problem(2, (), FAMILIES[name]), "cge", "mixture"))
-    setting = engine._setting
+    engine = engine_for(Problem(2, (), FAMILIES[name]), "cge", threshold="mixture")
+    config = engine.workspace.config
     rng = np.random.default_rng(4)
     for _ in range(200):
         mu, level = float(rng.choice([1e-6, 0.01, 0.3, 0.9])), float(10.0 ** rng.uniform(-9, 0))
         for upwards in (False, True):
-            x = farthest(setting, 0, mu, level, upwards)
+            x = confidence_limit(config, 0, mu, level, upwards)
             assert (x > mu) == upwards
             found = float(FAMILIES[name].divergence(np.array(mu), np.array(x), np.ones(())))
             if 1e-11 < x < 1 - 1e-11 or name == "poisson":

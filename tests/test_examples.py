@@ -17,8 +17,9 @@ def test_example(path):
     end, anytime = bound.scenarios["end-of-time"], bound.scenarios["anytime"]
     assert 0 < end.characteristic_time <= anytime.characteristic_time * (1 + 1e-8)
     assert end.characteristic_time <= bound.characteristic_time * (1 + 1e-8) < math.inf
-    assert bound.relative_gap <= 1e-8
-    assert max(end.relative_gap, anytime.relative_gap) <= 1e-8
+    close = 1e-3 if bound.problem.measured else 1e-8  # a plan's is that of a search
+    assert bound.relative_gap <= close
+    assert max(end.relative_gap, anytime.relative_gap) <= close
     assert bound.redundant == ()
     assert bound.forced_to_zero == ()
 
@@ -57,16 +58,14 @@ def test_limits_and_costs_shape_how_to_explore():
     assert toxicity @ trial.allocation == pytest.approx(0.12)
 
 
-def test_tastings_go_on_where_they_were(tmp_path, monkeypatch):
+def test_tastings_go_on_where_they_were(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(EXAMPLES)
     import tastings
 
     url = f"sqlite:///{tmp_path / 'tastings.db'}"
-    weeks = []
-    monkeypatch.setattr(tastings, "say", weeks.append)
     study = tastings.run(url, days=9)  # interrupted in the second week
     assert not study.stopped
-    assert len(weeks) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 1  # one week's word
     study = tastings.run(url)
     assert study.answer["policy"] == pytest.approx([12 / 39, 16 / 39, 11 / 39])
     status = study.status()

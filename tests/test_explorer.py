@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.errors import RewardError, SettingError
-from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
+from simplexplore import Bernoulli, Bounded, Gaussian, Poisson, Problem, RewardError, SettingError
 
 ARMS = ["a", "b", "c"]
 
@@ -25,8 +23,8 @@ def state(x):
         x.pulls,
         x.counts.tolist(),
         x.means.tolist(),
-        x._engine.run.target.tolist(),
-        x._engine.run.choices.tolist(),
+        None if x.policy is None else x.policy.tolist(),
+        x.stopped,
     )
 
 
@@ -69,10 +67,11 @@ def test_telling_out_of_order_from_the_start():
 @pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf, "1.0", None, True])
 def test_rewards_that_are_no_numbers(reward):
     x = warm(explorer(delta=1e-6))
-    before = state(x)
+    same = warm(explorer(delta=1e-6))
     with pytest.raises(RewardError):
         x.tell(x.ask(), reward)
-    assert state(x) == before
+    assert state(x) == state(same)
+    assert state(warm(x)) == state(warm(same))  # now and later
 
 
 @pytest.mark.parametrize(
@@ -98,9 +97,9 @@ def test_rewards_that_a_family_cannot_produce(family, good, bad):
 def test_unknown_arm():
     x = warm(explorer(delta=1e-6))
     before = state(x)
-    with pytest.raises(SettingError, match=r"there is no arm 'd'; arms: a, b, c"):
+    with pytest.raises(SettingError, match=r"there is no arm 'd'\. Known: a, b, c"):
         x.tell("d", 1.0)
-    with pytest.raises(SettingError, match=r"there is no arm 0"):
+    with pytest.raises(SettingError, match=r"there is no arm '0'"):
         x.tell(0, 1.0)
     assert state(x) == before
 
@@ -186,7 +185,10 @@ def test_deviations_whose_squares_are_no_floats(sigma):
 
 
 def test_the_default_is_proven():
-    x = sx.Explorer(Problem(ARMS))
-    assert x._engine.plan.sampler.name == "top-two"
-    assert x._engine.plan.threshold.name == "tilt"
-    assert x._engine.plan.threshold.is_proven("gaussian")
+    problem = Problem(ARMS, means=[2.0, 1.0, 0.0])
+    summary = sx.simulate(problem, runs=1, seed=4).summary()
+    assert (summary["sampler"], summary["threshold"]) == ("top-two", "tilt")
+    assert summary["proven"]
+    default, named = (sx.Explorer(problem, **s) for s in ({}, {"sampler": "top-two"}))
+    assert state(warm(default)) == state(warm(named))
+    assert default.confidence is not None

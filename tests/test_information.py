@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 import precise
+from optimum import information_of
 from reference import information_across
-from simplexplore.bound.information import Information
-from simplexplore.errors import NotConvergedError
-from simplexplore.geometry.polytope import Polytope
-from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
+from simplexplore import Bernoulli, Gaussian, NotConvergedError, Poisson, Problem
 from strategies import CASES, case
 
 FAMILIES = [
@@ -31,9 +28,7 @@ def instance(name, domain, rng):
     problem = Problem(size, (rows, limit), chosen.family)
     unit = rng.choice([0.12, 0.5, 0.88], size) + rng.uniform(-0.02, 0.02, size)
     means = chosen.means(unit)
-    polytope = Polytope(problem)
-    edges = polytope.edges(polytope.optimal_vertex(means))
-    return chosen, means, edges, Information(edges, edges.gaps(means), means, chosen.family)
+    return chosen, means, *information_of(problem, means)
 
 
 def allocation(rng, size):
@@ -137,11 +132,8 @@ def test_curvature_is_the_second_derivative(name, domain):
 
 def test_two_gaussian_arms_by_hand():
     # D = w1 w2 / (w1 + w2) gap^2 / (2 sigma^2), the closest instance is the weighted mean.
-    problem = Problem(2, (), Gaussian(2.0))
-    polytope = Polytope(problem)
     means = np.array([1.0, 0.0])
-    edges = polytope.edges(polytope.optimal_vertex(means))
-    information = Information(edges, edges.gaps(means), means, problem.rewards)
+    _, information = information_of(Problem(2, (), Gaussian(2.0)), means)
     w = np.array([0.8, 0.2])
     closest = information.closest(w)
     assert closest.value[0] == pytest.approx(0.16 / 8)
@@ -152,11 +144,8 @@ def test_two_gaussian_arms_by_hand():
 
 @pytest.mark.parametrize("family", [Bernoulli(), Poisson()])
 def test_two_arms_meet_at_their_weighted_mean(family):
-    problem = Problem(2, (), family)
-    polytope = Polytope(problem)
     means = np.array([0.7, 0.2])
-    edges = polytope.edges(polytope.optimal_vertex(means))
-    information = Information(edges, edges.gaps(means), means, family)
+    _, information = information_of(Problem(2, (), family), means)
     lam = information.alternative(information.closest(np.array([0.9, 0.1])), 0, means)
     assert lam == pytest.approx([0.65, 0.65])
 
@@ -180,18 +169,14 @@ def test_time_of_one_edge_bounds_every_allocation(name, domain):
 
 
 def test_covered_arms():
-    polytope = Polytope(Problem(["a", "b", "c"], ["a == 1/2"]))
-    means = np.array([3.0, 2.0, 1.0])
-    edges = polytope.edges(polytope.optimal_vertex(means))
-    information = Information(edges, edges.gaps(means), means, Gaussian())
+    problem = Problem(["a", "b", "c"], ["a == 1/2"])
+    _, information = information_of(problem, np.array([3.0, 2.0, 1.0]))
     assert information.covered().tolist() == [False, True, True]
 
 
 def test_hopeless_numbers_are_refused_not_returned():
-    polytope = Polytope(Problem(3, ["a1 <= 0.5"], Bernoulli()))
-    means = np.array([0.9, 0.5, 0.1])
-    edges = polytope.edges(polytope.optimal_vertex(means))
-    information = Information(edges, edges.gaps(means), means, Bernoulli())
+    problem = Problem(3, ["a1 <= 0.5"], Bernoulli())
+    _, information = information_of(problem, np.array([0.9, 0.5, 0.1]))
     with (
         pytest.raises(NotConvergedError, match="closest alternative could not be computed"),
         np.errstate(all="ignore"),
@@ -226,9 +211,7 @@ def test_close_means_keep_their_digits(family, gap):
     # D is of order gap^2 and a difference of terms of order 1. Two arms meet at the weighted
     # mean, so that D can be had in 50 digits.
     means, w = np.array([0.4 + gap, 0.4]), np.array([0.3, 0.7])
-    polytope = Polytope(Problem(2, (), family))
-    edges = polytope.edges(polytope.optimal_vertex(means))
-    information = Information(edges, edges.gaps(means), means, family)
+    _, information = information_of(Problem(2, (), family), means)
     with localcontext(prec=50):
         # The means that are meant: the shortest decimals that round to these floats.
         m = [Decimal(repr(float(x))) for x in means]
@@ -248,45 +231,23 @@ def test_close_means_keep_their_digits(family, gap):
     ids=lambda f: f.name,
 )
 @pytest.mark.parametrize("beside", [False, True])
-def test_many_pairs_meet_at_their_weighted_mean(family, beside, monkeypatch):
+def test_many_pairs_meet_at_their_weighted_mean(family, beside):
     rng = np.random.default_rng(9)
     means = 10.0 ** rng.uniform(-4, -0.01, 70)
     rows = [f"a{i} <= 1/35" for i in range(1, 71)]
     if beside:  # a row through the vertex: some edges are of three arms
         rows.append("a{} + a{} <= a{} + a{}".format(*np.argsort(-means)[:4] + 1))
-    polytope = Polytope(Problem(70, rows, family))
-    edges = polytope.edges(polytope.optimal_vertex(means))
-    information = Information(edges, edges.gaps(means), means, family)
+    edges, information = information_of(Problem(70, rows, family), means)
     every = np.arange(len(edges))
     others = int(((edges.value != 0).sum(axis=1) > 2).sum())
     assert others == (140 if beside else 0)
     assert len(every) > 1000
     w = rng.dirichlet(np.full(70, 0.3)) + 1e-9
     together = information.closest(w)
-    # Fewer of them begin like any edges, and end at the same alternatives.
-    monkeypatch.setattr(information, "has_many", False)
-    alone = information.closest(w).value
-    monkeypatch.undo()
-    assert together.value == pytest.approx(alone, rel=1e-11)
     assert (together.error < 1e-8).all()
-    tilts = []
-    tilted = Information._tilted
-    monkeypatch.setattr(
-        Information, "_tilted", lambda self, *x: tilts.append(len(self.gaps)) or tilted(self, *x)
-    )
-    information.closest(w)
-    assert sum(tilts) <= 1.1 * len(every) + 20 * others  # pairs are looked at once, mostly
-    some = information.only(every[::9])
-    tilts.clear()
-    assert some.closest(w).value == pytest.approx(alone[::9], rel=1e-11)
-    assert sum(tilts) <= 1.5 * len(every) / 9 + 20 * others
-    for most in (0.0, float(np.median(alone))):
-        found = information.values(w, every, most)
-        assert found.min() == pytest.approx(alone.min(), rel=1e-12)
-        exact = information._pairs | (alone <= most)
-        assert found[exact] == pytest.approx(alone[exact], rel=1e-9)
-        assert (found[~exact] > max(most, alone.min())).all()  # and no more than that
-        assert (found[~exact] <= alone[~exact] * (1 + 1e-9)).all()
+    # A few at a time end at the same alternatives.
+    alone = [information.only(part).closest(w).value for part in np.array_split(every, 9)]
+    assert together.value == pytest.approx(np.concatenate(alone), rel=1e-11)
     variance = family.sigmas(70) ** 2 if family.name == "gaussian" else None
     for e in rng.choice(every, 5):
         v = -edges.dense(70)[e]

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import betaln
 
+from engines import engine_for
+from reference import sampled
+from simplexplore import Bernoulli, Bounded, Gaussian, Poisson, Problem
 from simplexplore.exploration.intervals import mean_intervals
-from simplexplore.exploration.tilts import make_tilts
-from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
 from tilting import LOSE, SCALES, log_mixture
 
 
@@ -39,7 +39,7 @@ def log_wins(n, total, lam):
 def test_gaussian_by_the_definition():
     problem = Problem(3, rewards=Gaussian([1.0, 2.0, 0.5]))
     counts, means = np.array([10.0, 200.0, 0.0]), np.array([0.3, -1.0, 0.0])
-    low, high = mean_intervals(problem, counts, means, 0.05)
+    low, high = mean_intervals(problem.rewards, counts, means, 0.05)
     for a in range(2):
         n, mean, sigma = counts[a], means[a], (1.0, 2.0)[a]
 
@@ -56,7 +56,7 @@ def test_gaussian_by_the_definition():
 
 def test_bernoulli_by_the_definition():
     problem = Problem(2, rewards=Bernoulli())
-    low, high = mean_intervals(problem, np.array([40.0, 7.0]), np.array([0.3, 0.0]), 0.1)
+    low, high = mean_intervals(problem.rewards, np.array([40.0, 7.0]), np.array([0.3, 0.0]), 0.1)
 
     def excess(p):  # with a mixture over Beta(1/2, 1/2) against p: 12 ones in 40
         mixture = betaln(12.5, 28.5) - betaln(0.5, 0.5)
@@ -74,22 +74,25 @@ def test_bets_make_intervals_of_small_variance_short():
     rng = np.random.default_rng(7)
     rewards = Bounded(0.0, 1.0)
     x = rng.beta(50, 50, 400)
-    slope = make_tilts(rewards).slope.ravel()
-    bets = np.log1p(np.outer(slope, x)).sum(axis=1)[None]
+    engine = engine_for(Problem(2, rewards=rewards), threshold="tilt")
+    for reward in x:
+        engine.observe(0, float(reward))
+    log_wealth = engine.run.log_wealth[:1]
     problem = Problem(1, rewards=rewards)
-    plain = np.array(mean_intervals(problem, np.array([400.0]), np.array([x.mean()]), 0.1))
-    short = np.array(mean_intervals(problem, np.array([400.0]), np.array([x.mean()]), 0.1, bets))
+    plain = np.array(mean_intervals(problem.rewards, np.array([400.0]), np.array([x.mean()]), 0.1))
+    short = np.array(
+        mean_intervals(problem.rewards, np.array([400.0]), np.array([x.mean()]), 0.1, log_wealth)
+    )
     assert np.ptp(short) < 0.25 * np.ptp(plain)
     assert short[0, 0] < 0.5 < short[1, 0]
 
 
 def test_units_and_domains():
     counts, means = np.array([50.0, 50.0]), np.array([0.1, 0.4])
-    unit = mean_intervals(Problem(2, rewards=Bernoulli()), counts, means, 0.1)
-    scaled = mean_intervals(Problem(2, rewards=Bounded(-1, 3)), counts, 4 * means - 1, 0.1)
+    unit = mean_intervals(Bernoulli(), counts, means, 0.1)
+    scaled = mean_intervals(Bounded(-1, 3), counts, 4 * means - 1, 0.1)
     assert np.array(scaled) == pytest.approx(4 * np.array(unit) - 1)
-    known = Problem(2, rewards=Gaussian(1.0, domain=(0.0, 0.5)))
-    low, high = mean_intervals(known, counts, means, 0.1)
+    low, high = mean_intervals(Gaussian(1.0, domain=(0.0, 0.5)), counts, means, 0.1)
     assert (low >= 0).all()
     assert (high <= 0.5).all()
 
@@ -114,10 +117,10 @@ def test_coverage_at_every_moment(rewards):
         # The arm that looks better is played, in growing blocks: an adaptive choice.
         arm = np.full(runs, step) if step < 2 else np.argmax(sums / counts, axis=1)
         for _ in range(1 + step // 4):
-            sums[row, arm] += rewards.sample(rng, truth[row, arm], np.ones(runs))
+            sums[row, arm] += sampled(rewards, rng, truth[row, arm], np.ones(runs))
             counts[row, arm] += 1
         if step % 6 == 1:
             means = (sums / counts).ravel()
-            low, high = mean_intervals(problem, counts.ravel(), means, 0.1 * runs)
+            low, high = mean_intervals(problem.rewards, counts.ravel(), means, 0.1 * runs)
             missed |= ((truth.ravel() < low) | (truth.ravel() > high)).reshape(runs, 2).any(axis=1)
     assert missed.sum() <= 42

@@ -1,163 +1,119 @@
-"""Events of a live study in compiled code: order, grouping, pulls in flight, thresholds."""
+"""What a live study asks for: order, grouping, pulls in flight, evidence."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
-import engines
 import simplexplore as sx
-from simplexplore.exploration.seeding import streams
-from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, LATE, TOLD, VERTEX
-from simplexplore.problem.families import Bernoulli, Gaussian
-from simplexplore.problem.problem import Problem
-from simplexplore.samplers import top_two_within
 
 ARMS = ["a", "b", "c", "d", "e"]
-MEANS = np.array([0.9, 0.5, 0.4, 0.85, 0.7])
+MEANS = dict(zip(ARMS, (0.9, 0.5, 0.4, 0.85, 0.7), strict=True))
+FAMILIES = {"closed": sx.Gaussian(1.0), "roots": sx.Bernoulli()}
 
 
 def star(rewards=None, scenario="anytime"):
     rows = {"first": "a + b <= 0.5", "second": "c + d <= 0.5"}
-    return Problem(ARMS, rows, rewards or Gaussian(1.0), scenario=scenario, means=MEANS)
+    return sx.Problem(ARMS, rows, rewards or sx.Gaussian(1.0), scenario=scenario)
 
 
-def engine_for(problem, sampler="ctns", threshold="mixture", delta=1e-9, seed=0):
-    engine = engines.engine_for(problem, sampler, delta, threshold=threshold)
-    engine.forget(streams(seed, range(1))[0])
-    return engine
+@pytest.fixture
+def make(tmp_path):
+    """Makes studies, each in a store of its own."""
+    numbers = itertools.count()
+
+    def make(problem=None, sampler="ctns", threshold="mixture", delta=1e-9, **settings):
+        url = tmp_path / f"{next(numbers)}.db"
+        settings = {"threshold": threshold, "delta": delta, "seed": 0, **settings}
+        return sx.Study.create(url, "mix", problem or star(), sampler, **settings)
+
+    return make
 
 
-def fold(engine, kind, arms, rewards=0.0):
-    arms = np.array(arms, dtype=np.int64)
-    rewards = np.broadcast_to(np.asarray(rewards, dtype=float), arms.shape).copy()
-    engine.fold(np.full(len(arms), kind, dtype=np.int64), arms, rewards)
-    return arms.tolist()
-
-
-def ask(engine, count=1):
-    return fold(engine, ASKED, [-1] * count)
-
-
-def warmed(engine, steps=200, seed=1):
+def warmed(study, rounds=20, batch=10, seed=1):
     rng = np.random.default_rng(seed)
-    for _ in range(steps):
-        (arm,) = ask(engine)
-        fold(engine, TOLD, [arm], rng.normal(MEANS[arm]))
-    return engine
+    for _ in range(rounds):
+        study.tell_many([(pull, float(rng.normal(MEANS[pull.arm]))) for pull in study.ask(batch)])
+    return study
 
 
-def history(engine, count, seed):
-    """A journal with everything in it, in a random order that makes sense."""
+def arms_of(pulls):
+    return [pull.arm for pull in pulls]
+
+
+def column(study, name):
+    return np.array([arm[name] for arm in study.status()["arms"]], dtype=float)
+
+
+def known(study):
+    """What a study knows, without what it is called and where."""
+    return study.status() | dict.fromkeys(("store", "now", "created", "changed"))
+
+
+def history(study, clock, count, seed, batched):
+    """Everything that may happen, in a random order that makes sense; alone or in batches."""
     rng = np.random.default_rng(seed)
-    flying, lost, events = [], [], []
-
-    def add(kind, arm, reward=0.0):
-        (arm,) = fold(engine, kind, [arm], reward)
-        events.append((kind, arm, reward))
-        return arm
-
+    flying, gone = [], []
     for _ in range(count):
-        move = rng.random()
+        move, many = rng.random(), int(rng.integers(1, 6))
         if move < 0.45 or not flying:
-            flying.append(add(ASKED, -1))
+            groups = [many] if batched else [1] * many
+            flying += [pull for group in groups for pull in study.ask(group)]
         elif move < 0.8:
-            arm = flying.pop(rng.integers(len(flying)))
-            add(TOLD, arm, float(rng.random() < MEANS[arm]))
-        elif move < 0.9:
-            lost.append(flying.pop(0))
-            add(EXPIRED, lost[-1])
-        elif move < 0.95 and lost:
-            arm = lost.pop()
-            add(LATE, arm, float(rng.random() < MEANS[arm]))
+            chosen = [flying.pop(rng.integers(len(flying))) for _ in range(min(many, len(flying)))]
+            told = [(pull, float(rng.random() < MEANS[pull.arm])) for pull in chosen]
+            for group in [told] if batched else [[one] for one in told]:
+                study.tell_many(group)
+        elif move < 0.85:
+            gone += flying
+            flying.clear()
+            clock.now += 100  # all of them expire with the next question
+        elif move < 0.9 and gone:
+            study.tell(gone.pop(), float(rng.integers(2)))
         else:
-            add(ELSEWHERE, int(rng.integers(5)), float(rng.integers(2)))
-    return events
+            study.tell(arm=str(rng.choice(ARMS)), reward=float(rng.integers(2)))
+    return study
 
 
-@pytest.mark.parametrize("rewards", [Gaussian(1.0), Bernoulli()], ids=["closed", "roots"])
-def test_grouping_makes_no_difference(rewards):
-    problem = star(rewards)
-    one_by_one = engine_for(problem)
-    events = history(one_by_one, 600, 3)
-    kinds, arms, told = (np.array(column) for column in zip(*events, strict=True))
-    expected = {name: array.tobytes() for name, array in one_by_one.state().items()}
-    rng = np.random.default_rng(0)
-    for cuts in ([], sorted(rng.choice(600, 20, replace=False).tolist())):
-        engine = engine_for(problem)
-        for first, last in zip([0, *cuts], [*cuts, 600], strict=True):
-            chosen = arms[first:last].copy()
-            chosen[kinds[first:last] == ASKED] = -1  # replay must choose the same
-            engine.fold(kinds[first:last], chosen, told[first:last].astype(float))
-            assert chosen.tolist() == arms[first:last].tolist()
-        assert {name: array.tobytes() for name, array in engine.state().items()} == expected
+@pytest.mark.parametrize("family", FAMILIES)
+def test_grouping_makes_no_difference(make, clock, family):
+    start, problem = clock.now, star(FAMILIES[family])
+    studies = []
+    for batched in (False, True):
+        clock.now = start
+        study = make(problem, expire_after=60.0)
+        studies.append(history(study, clock, 250, 3, batched))
+    one, other = studies
+    assert known(one) == known(other)
+    assert {"told", "expired", "late", "elsewhere"} <= {event["event"] for event in one.events()}
+    fresh = sx.Study.open(other.status()["store"], "mix")
+    assert known(fresh) == known(other)
+    assert fresh.verify()
+    assert arms_of(one.ask(30)) == arms_of(fresh.ask(30))
+    assert one.verify()
 
 
-def test_bounds_of_before_find_the_challenger(monkeypatch):
-    """Of top-two within limits, though pulls that expire make an arm rarer than it was."""
-    found_by_bounds = top_two_within.challenger_of
-    expired = []
-
-    def checked(setting, table, run, memory, price):
-        first, last = table.first_edge[run.integers[VERTEX] :][:2]
-        scores = []
-        for edge in range(first, last):
-            entries = slice(*table.first_entry[edge : edge + 2])
-            arms, squares = table.arm[entries], np.square(table.v[entries])
-            spread = squares / (np.array(run.n) * setting.pulls_for_one)[arms]
-            tried = squares.sum() / spread.sum()
-            scores.append(run.value[edge - first] + price * math.log(tried))
-            low, since, rate = (memory.edges[row][edge] for row in (1, 2, 3))
-            if rate > 0 and not any(run.given_up):
-                high = low + 2e-9 + rate * (sum(run.n) - since)
-                assert low < math.log(tried) < high
-        found = found_by_bounds(setting, table, run, memory, price)
-        assert scores[found - first] <= min(scores) + 1e-12
-        expired.append(sum(run.given_up))
-        return found
-
-    monkeypatch.setattr(top_two_within, "challenger_of", checked)
-    engine = warmed(engines.uncompiled(engine_for(star(), "top-two")), 50)
-    for _ in range(3):
-        flying = ask(engine, 100)
-        fold(engine, EXPIRED, flying)
-        warmed(engine, 50)
-        fold(engine, LATE, flying, MEANS[flying])
-    assert [expired.count(number) > 100 for number in (0, 100)] == [True, True]
-
-
-def test_the_journal_decides_which_arm_was_played():
-    engine = warmed(engine_for(star()))
-    (arm,) = ask(warmed(engine_for(star())))
-    other = (arm + 1) % 5
-    assert fold(engine, ASKED, [other]) == [other]
-    assert engine.pending[other] == 1
-
-
-def test_asking_leaves_the_evidence_alone():
-    for rewards in (Gaussian(1.0), Bernoulli()):
-        problem = star(rewards)
-        engine = engine_for(problem)
-        history(engine, 300, 5)
-        names = ("n", "mean", "clipped", "gap", "spread", "value", "scale")
-        before = {name: getattr(engine.run, name).copy() for name in names}
-        pulls = engine.pulls
-        ask(engine, 40)
-        assert engine.pulls == pulls
-        for name, array in before.items():
-            assert array.tobytes() == getattr(engine.run, name).tobytes(), name
+def test_asking_leaves_the_evidence_alone(make):
+    for family in FAMILIES.values():
+        study = make(star(family), delta=1e-60, expire_after=None)
+        study.tell_many([(pull, float(pull.arm in "ad")) for pull in study.ask(300)])
+        before = study.status()
+        study.ask(40)
+        after = study.status()
+        for name in ("edges", "policy", "value", "value_interval", "confidence", "regret_bound"):
+            assert after[name] == before[name]
 
 
 @pytest.mark.parametrize("sampler", ["ctns", "top-two"])
-def test_batches_do_not_pile_on_one_arm(sampler):
-    problem = star(scenario="end-of-time")
-    engine = warmed(engine_for(problem, sampler))
-    counts = np.bincount(ask(engine, 200), minlength=5)
+def test_batches_do_not_pile_on_one_arm(make, sampler):
+    study = warmed(make(star(scenario="end-of-time"), sampler), rounds=200, batch=1)
+    pulled = column(study, "rewards")
+    counts = np.array([arms_of(study.ask(200)).count(arm) for arm in ARMS])
     assert counts.max() <= 0.6 * 200
-    pulled = engine.run.n + counts
+    pulled += counts
     # As far as the means are known, the whole is spread like the optimal allocation.
-    means = engine.run.mean
-    bound = sx.lower_bound(problem, means)
+    bound = sx.lower_bound(study.problem, column(study, "mean"))
     rate = min(
         (edge.gap**2 / (2 * (edge.direction**2 / (pulled / pulled.sum())).sum()))
         for edge in bound.edges
@@ -165,132 +121,124 @@ def test_batches_do_not_pile_on_one_arm(sampler):
     assert rate * bound.characteristic_time > 0.75  # 1 is the optimum
 
 
-def test_tracking_follows_pulled_counts():
-    engine = warmed(engine_for(star()))
-    counts = np.bincount(ask(engine, 500), minlength=5)
-    assert np.abs(engine.run.n + counts - engine.run.target).max() < 2
+def test_tracking_follows_pulled_counts(make):
+    study = warmed(make())
+    study.ask(500)
+    pulled = column(study, "rewards") + column(study, "pending")
+    assert np.abs(pulled - column(study, "target")).max() < 2
     # ... which are within the constraints up to a pull or two.
-    share = (engine.run.n + counts) / 700
+    share = pulled / 700
     assert share[0] + share[1] <= 0.5 + 2 / 700
     assert share[2] + share[3] <= 0.5 + 2 / 700
 
 
 @pytest.mark.parametrize("scenario", ["end-of-time", "anytime"])
-def test_first_pulls_in_one_batch(scenario):
-    problem = star(scenario=scenario)
-    engine = engine_for(problem)
-    arms = ask(engine, 60)
+def test_first_pulls_in_one_batch(make, scenario):
+    study = make(star(scenario=scenario))
+    pulls = study.ask(60)
     # An arm in flight counts as tried; limits may change the order.
-    assert sorted(arms[:5]) == [0, 1, 2, 3, 4]
-    assert scenario == "anytime" or arms[:5] == [0, 1, 2, 3, 4]
-    counts = np.bincount(arms, minlength=5)
-    assert np.abs(counts - 60 * engine._setting.inside).max() < 1.5
-    assert not engine.is_warm
+    assert sorted(arms_of(pulls)[:5]) == ARMS
+    assert scenario == "anytime" or arms_of(pulls)[:5] == ARMS
     # Answers in any order; the policy is there once each arm has one.
-    for i, arm in enumerate(reversed(arms)):
-        fold(engine, TOLD, [arm], MEANS[arm])
-        seen = set(arms[len(arms) - 1 - i :])
-        assert engine.is_warm == (len(seen) == 5)
-    assert engine.pending.sum() == 0
-    assert engine.policy.tolist() == [0.5, 0, 0, 0.5, 0]
+    seen = set()
+    for pull in reversed(pulls):
+        study.tell(pull, MEANS[pull.arm])
+        seen.add(pull.arm)
+        assert (study.status()["policy"] is not None) == (len(seen) == 5)
+    assert study.status()["pending"] == 0
+    assert study.status()["policy"] == [0.5, 0, 0, 0.5, 0]
 
 
-def test_pulls_that_never_come_back_starve_nobody():
+def test_pulls_that_never_come_back_starve_nobody(make, clock):
     rng = np.random.default_rng(4)
-    engine = warmed(engine_for(star()))
-    for _ in range(4000):
-        (arm,) = ask(engine)
-        if rng.random() < 0.4:
-            fold(engine, EXPIRED, [arm])
-        else:
-            fold(engine, TOLD, [arm], rng.normal(MEANS[arm]))
-    assert engine.run.target.sum() == pytest.approx(engine.pulls)
-    assert np.abs(engine.run.n - engine.run.target).max() < 5
+    study = warmed(make(expire_after=60.0))
+    for _ in range(100):
+        pulls = study.ask(10)
+        study.tell_many([(p, float(rng.normal(MEANS[p.arm]))) for p in pulls if rng.random() > 0.4])
+        clock.now += 61
+    rewards = study.status()["rewards"]
+    study.ask()
+    assert study.status()["expired"] > 300
+    target = column(study, "target")
+    assert target.sum() == pytest.approx(rewards + 1)
+    assert np.abs(column(study, "rewards") - target).max() < 10
 
 
-def test_pulls_made_elsewhere_take_a_turn_of_the_target():
-    engine = warmed(engine_for(star()))
-    fold(engine, ELSEWHERE, [0] * 60, MEANS[0])
-    assert engine.run.target.sum() == pytest.approx(engine.pulls) == 260
+def test_pulls_made_elsewhere_take_a_turn_of_the_target(make):
+    study = warmed(make())
+    study.tell_many([sx.Reward(MEANS["a"], arm="a")] * 60)
+    assert column(study, "target").sum() == pytest.approx(study.status()["rewards"]) == 260
 
 
-def test_late_rewards_take_their_share_back():
-    engine = warmed(engine_for(star()))
-    target = engine.run.target.copy()
-    arms = ask(engine, 50)
-    whole = engine.run.target.copy()
-    fold(engine, EXPIRED, arms)
-    assert engine.run.target.sum() == pytest.approx(target.sum())
-    fold(engine, LATE, arms, [MEANS[arm] for arm in arms])
-    assert engine.run.target == pytest.approx(whole)
-    assert engine.pulls == 250
-    assert engine.pending.tolist() == [0] * 5
+def test_late_rewards_take_their_share_back(make, clock):
+    study = warmed(make(expire_after=60.0))
+    pulls = study.ask(50)
+    whole = column(study, "target")
+    clock.now += 61
+    (last,) = study.ask()
+    assert column(study, "target").sum() == pytest.approx(201)
+    told = study.tell_many([(pull, MEANS[pull.arm]) for pull in pulls])
+    assert {one.outcome for one in told} == {"late"}
+    study.tell(last, MEANS[last.arm])
+    assert column(study, "target").sum() == pytest.approx(whole.sum() + 1)
+    assert study.status()["rewards"] == 251
+    assert column(study, "pending").sum() == 0
 
 
-def test_a_state_goes_on_in_another_engine():
-    for rewards in (Gaussian(1.0), Bernoulli()):
-        engine = engine_for(star(rewards))
-        history(engine, 500, 8)
-        other = engine_for(star(rewards), seed=99)
-        other.restore(engine.state())
-        assert ask(other, 30) == ask(engine, 30)
-        fold(other, ELSEWHERE, [2], 1.0)
-        fold(engine, ELSEWHERE, [2], 1.0)
-        assert {k: v.tobytes() for k, v in other.state().items()} == {
-            k: v.tobytes() for k, v in engine.state().items()
-        }
-
-
-def test_a_state_of_vertices_met_on_the_way():
+def test_vertices_met_on_the_way(make):
     # Without a union bound, vertices are met on the way and their order matters.
-    problem = Problem(8, ["a1 + a2 + a3 <= 0.5", "a4 + a5 <= 0.4", "a6 + a7 <= 0.7"])
-    engine = engine_for(problem, threshold="gk16", delta=1e-12)
+    problem = sx.Problem(8, ["a1 + a2 + a3 <= 0.5", "a4 + a5 <= 0.4", "a6 + a7 <= 0.7"])
+    study = make(problem, threshold="gk16", delta=1e-12)
     rng = np.random.default_rng(0)
+    policies = set()
     for _ in range(300):
-        (arm,) = ask(engine)
-        fold(engine, TOLD, [arm], rng.normal())
-    assert len(engine.state()["followed"]) > 1
-    other = engine_for(problem, threshold="gk16", delta=1e-12)
-    other.restore(engine.state())
-    assert other.policy.tolist() == engine.policy.tolist()
-    assert ask(other, 20) == ask(engine, 20)
+        (pull,) = study.ask()
+        study.tell(pull, float(rng.normal()))
+        policies.add(str(study.status()["policy"]))
+    assert len(policies) > 2
+    fresh = sx.Study.open(study.status()["store"], "mix")
+    assert known(fresh) == known(study)
+    assert arms_of(fresh.ask(20)) == [event["arm"] for event in study.events(after=study.head - 20)]
+    assert study.verify()
 
 
-def test_a_state_of_another_problem_is_refused():
-    state = warmed(engine_for(star())).state()
-    with pytest.raises(ValueError, match="does not fit"):
-        engine_for(Problem(3, ["a1 <= 0.5"])).restore(state)
+def test_thresholds_of_edges(make):
+    study = warmed(make(threshold="gk16"))
+    n, means = column(study, "rewards"), column(study, "mean")
+    bound = sx.lower_bound(study.problem, means)
+    statistics = sorted(
+        (edge.direction @ means) ** 2 / (2 * (edge.direction**2 / n).sum()) for edge in bound.edges
+    )
+    edges = study.status()["edges"]
+    assert sorted(edge["statistic"] for edge in edges) == pytest.approx(statistics)
+    for edge in edges:
+        assert edge["threshold"] == pytest.approx(math.log((1 + math.log(200)) / 1e-9), rel=1e-9)
 
 
-def robbins_level(engine, direction):
-    """The Gaussian mixture threshold on the scale of the statistic, written out."""
-    n, used = engine.run.n, direction != 0
-    log_union = engine._setting.log_union + math.log(7)
-    levels = []
-    for c in 4.0 ** np.arange(7):
-        spread = (direction[used] ** 2 * (n[used] + c) / n[used] ** 2).sum()
-        plain = (direction[used] ** 2 / n[used]).sum()
-        levels.append((log_union + 0.5 * np.log1p(n[used] / c).sum()) * spread / plain)
-    return min(levels)
+def test_a_smaller_delta_only_moves_thresholds(make):
+    study, other = (warmed(make(delta=1e-6)) for _ in range(2))
+    levels = [edge["threshold"] for edge in study.status()["edges"]]
+    study.extend(1e-8)
+    moved = [edge["threshold"] for edge in study.status()["edges"]]
+    assert all(new > old + 4 for new, old in zip(moved, levels, strict=True))
+    assert arms_of(study.ask(50)) == arms_of(other.ask(50))
 
 
-def test_thresholds_of_edges():
-    engine = warmed(engine_for(star()))
-    before = engine.run.clipped.copy()
-    directions, (statistics, levels) = engine.directions(), engine.evidence()
-    assert engine.run.clipped.tobytes() == before.tobytes()
-    assert levels == pytest.approx([robbins_level(engine, d) for d in directions], rel=1e-9)
-    gaps = directions @ engine.run.mean
-    spreads = (directions**2 / engine.run.n).sum(axis=1)
-    assert statistics == pytest.approx(gaps**2 / (2 * spreads))
-    heuristic = warmed(engine_for(star(), threshold="gk16", delta=0.1 / 1e8))
-    expected = math.log((1 + math.log(200)) / 1e-9)
-    assert heuristic.evidence()[1] == pytest.approx(expected, rel=1e-9)
-
-
-def test_a_smaller_delta_only_moves_thresholds():
-    engine, other = (warmed(engine_for(star(), delta=1e-6)) for _ in range(2))
-    levels = engine.evidence()[1]
-    engine.tighten(1e-8)
-    assert (engine.evidence()[1] > levels + 4).all()
-    assert ask(engine, 50) == ask(other, 50)
+@pytest.mark.parametrize("seed", range(3))
+def test_overdue_is_what_is_too_far_from_now(make, clock, seed):
+    """Whatever the clock did."""
+    rng = np.random.default_rng(seed)
+    study = make(expire_after=12.0)
+    start, at = clock.now, {}
+    for _ in range(60):
+        clock.now = start + float(rng.integers(30))
+        assert study.status()["overdue"] == sum(abs(clock.now - one) > 12 for one in at.values())
+        if rng.random() < 0.5:
+            at = {pull: one for pull, one in at.items() if abs(clock.now - one) <= 12}
+            at |= {pull.id: clock.now for pull in study.ask(int(rng.integers(1, 4)))}
+        elif at:
+            pull = str(rng.choice(list(at)))
+            study.tell(pull, 0.5)
+            del at[pull]
+        assert {pull.id for pull in study.pending()} == {*at}
+    assert study.verify()

@@ -1,12 +1,13 @@
 """Measured limits: what a problem says about them, and what is refused."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.problem.measured import spreads
+from simplexplore.problem.measured import measured_means
 
 TOXICITY = sx.Measured("toxicity", "<= 0.3", sigma=0.5, tolerance=0.02, means=[0.1, 0.4, 0.5])
 
@@ -82,6 +83,14 @@ def test_forms_in_python_say_the_same():
         assert sx.Problem(3, measured=measured).measured == (TOXICITY,)
 
 
+def test_what_is_known_of_dependence_is_kept():
+    row = replace(TOXICITY, independent=True)
+    problem = sx.Problem(3, measured=[row], epsilon=0.1)
+    assert "independent = true" in problem.to_text()
+    assert sx.Problem.from_text(problem.to_text()).measured == (row,)
+    assert "independent" not in sx.Problem(3, measured=[TOXICITY], epsilon=0.1).to_text()
+
+
 def test_noise_of_measurements():
     assert sx.Measured("x", 1).sigma == "unknown"
     assert not sx.Measured("x", 1).noise.knows_sigma
@@ -92,21 +101,20 @@ def test_noise_of_measurements():
     assert sx.Measured("x", 1, sigma_guess=3).deviations(2).tolist() == [3.0, 3.0]
     with pytest.raises(sx.ProblemError, match=r"add 'sigma_guess = ...' to \[measured.x\]"):
         sx.Measured("x", 1).deviations(2)
-    assert spreads(sx.Bernoulli(), 1).tolist() == [0.5]
 
 
 def test_means_are_given_or_guessed():
     problem = sx.Problem.from_text(FILE)
     with pytest.raises(sx.MeansError, match="'response rate' has no means"):
-        problem.measured_means()
-    found = problem.measured_means({"response rate": [0.0, 0.5, 1.0]})
+        measured_means(problem.measured, problem.arms)
+    found = measured_means(problem.measured, problem.arms, {"response rate": [0.0, 0.5, 1.0]})
     np.testing.assert_array_equal(found, [[0.1, 0.4, 0.5], [0.0, 0.5, 1.0]])
     with pytest.raises(sx.MeansError, match=r"'response rate': the mean of arm 'c' is 2, outside"):
-        problem.measured_means({"response rate": [0.0, 0.5, 2.0]})
+        measured_means(problem.measured, problem.arms, {"response rate": [0.0, 0.5, 2.0]})
     with pytest.raises(sx.MeansError, match="there is no measured row 'cap'"):
-        problem.measured_means({"cap": [0.0, 0.5, 2.0]})
+        measured_means(problem.measured, problem.arms, {"cap": [0.0, 0.5, 2.0]})
     with pytest.raises(sx.MeansError, match="means has 2 numbers for 3 arms"):
-        problem.measured_means({"response rate": [0.0, 0.5]})
+        measured_means(problem.measured, problem.arms, {"response rate": [0.0, 0.5]})
 
 
 def test_measurements_are_checked():
@@ -139,6 +147,12 @@ def test_measurements_are_checked():
         ('"<= 0.3"', '"0.1 <= x <= 0.3"', "limit must be", 15),
         ('"<= 0.3"', "nan", "limit must be finite", 15),
         ('"<= 0.3"', "[1]", "limit must be a number", 15),
+        (
+            "tolerance = 0.02",
+            "independent = 1",
+            "independent of the rewards of their pulls, true",
+            17,
+        ),
         ("tolerance = 0.02", "tolerance = -1", "tolerance must be 0 or a positive", 17),
         ("tolerance = 0.02", "tolerance = inf", "tolerance must be 0 or a positive", 17),
         ("tolerance = 0.02", "tolerence = 1", "did you mean 'tolerance'", 17),

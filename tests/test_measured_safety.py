@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from commands import run
-from simplexplore import Explorer, Gaussian, Measured, Problem, lower_bound
-from simplexplore.errors import MeansError, ProblemError, SettingError
+from engines import ASKED, EXPIRED, TOLD, engine_for, stream, streams
+from measuring import records_for
+from simplexplore import (
+    Explorer,
+    Gaussian,
+    MeansError,
+    Measured,
+    Problem,
+    ProblemError,
+    SettingError,
+    Study,
+    lower_bound,
+)
 from simplexplore.exploration.intervals import mean_intervals
-from simplexplore.exploration.measured_engine import EXCEEDED, MeasuredEngine
-from simplexplore.exploration.measured_safety import safety
-from simplexplore.exploration.plan import prepare
-from simplexplore.exploration.seeding import streams
-from simplexplore.kernels.measured_guard import reach_of_known, reach_of_learned
-from simplexplore.kernels.records import ASKED, EXPIRED, TOLD
-from simplexplore.report.measured_text import measured_notes
-from simplexplore.report.study_table import print_status
-from simplexplore.study.study import Study
-
-pytestmark = pytest.mark.usefixtures("bounds_once")
+from simplexplore.exploration.measured_evidence import EXCEEDED
+from simplexplore.kernels.measured_limits import reach_of_known, reach_of_learned
+from tables import bound_table, status_table
 
 ARMS = ["strong", "weak", "placebo"]
 MEANS = [1.0, 0.5, 0.0]
@@ -62,13 +63,13 @@ ROWS = {
 
 def simulated(problem, truth=None, runs=30, cap=2500, sampler="top-two"):
     """Outcomes, counts and true coefficients of runs; `truth` replaces these."""
-    engine = MeasuredEngine(prepare(problem, sampler, "tilt"))
+    engine = engine_for(problem, sampler, threshold="tilt")
     (row,) = problem.measured
     if truth is not None:
         other = trial(replace(row, means=truth, safe=None), scenario="end-of-time")
-        engine.plan = replace(engine.plan, problem=other)
+        engine.workspace.plan = replace(engine.plan, problem=other)
     words = streams(2, range(runs))
-    _, outcomes, counts = engine.simulate(np.array(MEANS), np.ones(3), words, cap)
+    _, outcomes, counts, *_ = engine.simulate(np.array(MEANS), np.ones(3), words, cap)
     return outcomes, counts, row.signed(truth or row.means)
 
 
@@ -101,9 +102,9 @@ def test_dear_arms_are_not_starved_by_cheaper_ones():
         safe=["a4"],
     )
     given = Problem(4, epsilon=0.1, measured=[row], scenario="anytime")
-    engine = MeasuredEngine(prepare(given, "ctns", "tilt"))
+    engine = engine_for(given, "ctns", threshold="tilt")
     means = np.array([1.0, 0.8, 0.5, 0.3])
-    _, _, counts = engine.simulate(means, np.ones(4), streams(0, range(1)), 1500)
+    counts = engine.simulate(means, np.ones(4), streams(0, range(1)), 1500).counts
     assert (counts >= 20).all()
 
 
@@ -116,8 +117,8 @@ def test_an_excess_is_seen():
 def test_every_pull_is_affordable_by_what_is_known():
     """Against a slow twin, with pulls in flight, expired and known constraints beside it."""
     problem = trial(constraints=["strong <= 0.25", "weak <= 0.5"])
-    engine = MeasuredEngine(prepare(problem, "uniform", "tilt"))
-    engine.forget(streams(1, range(1))[0])
+    engine = engine_for(problem, "uniform", threshold="tilt")
+    engine.reset(stream(1))
     rng = np.random.default_rng(3)
     waiting, counts = [], np.zeros(3)
     upper = np.array([1.0, 1.0, 0.4])
@@ -143,25 +144,24 @@ def test_every_pull_is_affordable_by_what_is_known():
             end = np.mean(seen[arm]) + 0.2 * reach_of_known(n, math.log(3 / 0.2))
             upper[arm] = min(upper[arm], end)
     assert counts[0] > 3
-    assert engine.worst_use(0) == pytest.approx(upper @ counts / counts.sum())
-    assert engine.worst_use(0) <= 0.4
+    assert engine.evidence.worst_use(0) == pytest.approx(upper @ counts / counts.sum())
+    assert engine.evidence.worst_use(0) <= 0.4
 
 
 def test_upper_ends_are_those_of_intervals_or_closer():
-    engine = MeasuredEngine(prepare(trial(ROWS["unknown"]), "uniform", "tilt"))
+    _, _, work = records_for(trial(ROWS["unknown"]))
     for n in (3, 30, 400):
-        found = reach_of_learned(engine._work, n, math.log(100.0))
-        flat = Problem(1, rewards=Gaussian("unknown"))
-        squares = np.array([float(n)])
-        high = mean_intervals(flat, np.array([n]), np.zeros(1), 0.02, squares=squares)[1][0]
+        found = reach_of_learned(work, n, math.log(100.0))
+        given, squares = (np.array([n]), np.zeros(1), 0.02), np.array([float(n)])
+        high = mean_intervals(Gaussian("unknown"), *given, squares=squares)[1][0]
         assert found == pytest.approx(high, rel=1e-5)
-        known = mean_intervals(Problem(1), np.array([n]), np.zeros(1), 0.02)[1][0]
+        known = mean_intervals(Gaussian(), *given)[1][0]
         assert reach_of_known(n, math.log(100.0)) == pytest.approx(known, rel=0.25)
 
 
 def refused(words, error=SettingError, problem=None, **changes):
     with pytest.raises(error, match=words):
-        prepare(problem or trial(**changes), "top-two", "tilt")
+        Explorer(problem or trial(**changes))
 
 
 def test_what_cannot_be_promised_is_refused_in_words():
@@ -175,18 +175,17 @@ def test_what_cannot_be_promised_is_refused_in_words():
     )
     refused("alone keeps all constraints, and none is", constraints=["placebo <= 0.9"])
     refused("write one as an inequality", constraints=["strong == weak"])
-    refused("room does not go with measured limits", room=1.0)
+    refused("initial_excess does not go with measured limits", initial_excess=1.0)
     refused(
         "limits on exploration do not go with", exploration=["each >= 0.1"], scenario="exploration"
     )
     # A range of means that keeps the limit is enough.
-    kept = safety(trial(replace(TOXICITY, limit=1.0, safe=None)))
-    assert kept.alone.all()
+    assert Explorer(trial(replace(TOXICITY, limit=1.0, safe=None))).ask() in ARMS
     for change, error, words in (
         ({"safe": ["x"]}, ProblemError, "safe names 'x', which is no arm"),
         ({"safe": ["strong"]}, ProblemError, "'strong' is said to be safe, but its mean 0.9"),
         ({"safe": "placebo"}, ProblemError, "safe must be a list of arms"),
-        ({"safe": [1]}, ProblemError, "safe must be a list of arms; 1 is none"),
+        ({"safe": [1]}, ProblemError, r"safe must be a list of arms; got \[1\]"),
         ({"domain": (0.5, 1)}, MeansError, "outside .0.5, 1.; correct it, or the domain"),
         ({"domain": (1, 0)}, ProblemError, "low < high"),
         ({"sigma": None, "low": 0, "high": 1}, ProblemError, "domain does not go with low"),
@@ -195,7 +194,6 @@ def test_what_cannot_be_promised_is_refused_in_words():
             trial(replace(TOXICITY, **change))
 
 
-@pytest.mark.usefixtures("few_nodes")
 def test_the_promise_is_said(tmp_path, sqlite_url):
     file = str(tmp_path / "trial.toml")
     row = replace(TOXICITY, means=(0.9, 0.1))
@@ -214,9 +212,14 @@ def test_the_promise_is_said(tmp_path, sqlite_url):
     assert words in shown
     assert "In 0% of the runs that mean was above it at some moment." in shown
     bound = lower_bound(given)
-    assert any(words in note for note in measured_notes(bound))
-    unsafe = replace(bound, problem=given.replace(measured=[replace(row, safe=None)]))
-    assert any("As it stands, nothing is guaranteed" in note for note in measured_notes(unsafe))
+    assert words in " ".join(bound_table(bound).split())
+    assert "So they begin with placebo, known to keep the limits" in shown
+    unsafe = given.replace(measured=[replace(row, safe=None)])
+    with pytest.raises(SettingError, match="samples begin with an arm that is known to") as refused:
+        Study.create(sqlite_url, "unsafe", unsafe)
+    with pytest.raises(SettingError) as caught:  # the same words
+        lower_bound(unsafe)
+    assert str(caught.value) == str(refused.value)
     study, explorer = Study.create(sqlite_url, "dose", given, seed=1), Explorer(given, seed=1)
     for _ in range(30):
         (pull,) = study.ask()
@@ -229,9 +232,7 @@ def test_the_promise_is_said(tmp_path, sqlite_url):
     (found,) = status["measured"]
     assert found["explored"] <= found["explored_worst"] <= 0.4
     assert explorer.measured[0].worst == found["explored_worst"]
-    text = io.StringIO()
-    print_status(status, Console(width=200, file=text))
-    assert words in text.getvalue()
+    assert words in status_table(status)
     study.extend(1e-3)
     assert words in study.status()["promise"]  # of pulls made before, too
     assert study.verify()

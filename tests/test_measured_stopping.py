@@ -9,44 +9,43 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from simplexplore import Gaussian, Problem
-from simplexplore.exploration.measured_arrays import make_run, make_setting, make_work
-from simplexplore.exploration.plan import prepare
-from simplexplore.geometry.polytope import Polytope
-from simplexplore.geometry.simplices import simplices
-from simplexplore.kernels.measured_answer import best_policy, row_evidence, set_values
-from simplexplore.kernels.measured_records import INSIDE
-from simplexplore.kernels.measured_search import (
+from measuring import (
     DISTANCE,
     EVIDENCE,
     EVIDENCE_OF_ROWS,
+    INSIDE,
     LOSS,
     LOSS_OF_TRIANGLES,
-    ROUGHLY,
+    LOSS_PER_NAT,
+    best_policy,
+    faces,
+    records_for,
+    row_evidence,
     search,
+    set_values,
 )
-from simplexplore.problem.measured import Measured
+from simplexplore import Gaussian, Measured, Problem
 
 # The mixtures, once more: shifts of 2 / 3^j standard deviations, sharp to 0.7 of themselves.
 SHIFTS = [2.0 / 3.0**j for j in range(6)]
 KAPPA = 0.7
 
 
-def problem(size, rows, constraints=()):
-    measured = [Measured(f"m{i}", 0.5, sigma=0.7 + i, tolerance=0.05) for i in range(rows)]
+def problem(size, rows, constraints=(), independent=()):
+    measured = [
+        Measured(f"m{i}", 0.5, sigma=0.7 + i, tolerance=0.05, independent=i in independent)
+        for i in range(rows)
+    ]
     return Problem(size, constraints, rewards=Gaussian(1.3), epsilon=0.15, measured=measured)
 
 
 def records(given, rng, scale=300):
-    """A setting, and a run with random counts and means."""
-    setting = make_setting(
-        prepare(given, "top-two", "tilt"), simplices(Polytope(given), len(given.measured))
-    )
-    run, work = make_run(setting), make_work(setting)
+    """Measured limits, and a run with random counts and means."""
+    measured, run, work = records_for(given)
     run.n[:] = rng.integers(scale, 4 * scale, given.size)
-    run.mean[:] = rng.normal(size=given.size)
-    run.measured[:] = rng.uniform(0, 1, (setting.rows, given.size))
-    return setting, run, work
+    run.mean[0] = rng.normal(size=given.size)
+    run.mean[1:] = rng.uniform(0, 1, (measured.rows, given.size))
+    return measured, run, work
 
 
 def log_mixture(n, y, shift):
@@ -75,25 +74,35 @@ def least_mixture(n, sigma, v, gap, shift):
     return found.fun
 
 
-def evidence(setting, run, policy, cell, x, *, rewards=True):
+def evidence(measured, run, policy, cell, x, *, rewards=True, independent=()):
     """Log of the evidence against one competitor, from its definition; closed forms by scipy."""
-    own = setting.used[cell] > 0
+    own = measured.used[cell] > 0
     both = own | (policy > 0)
-    total = math.log(0.1)
+    channels = [math.log(0.1)]
     if rewards:
         v = policy - x
-        parts = [
-            closed(run.n[both], setting.variance[both], v[both], setting.epsilon + v @ run.mean, r)
-            for r in SHIFTS
+        gap = measured.epsilon + v @ run.mean[0]
+        parts = [closed(run.n[both], measured.variance[0, both], v[both], gap, r) for r in SHIFTS]
+        mixed = np.logaddexp.reduce(parts) - math.log(len(SHIFTS))
+        channels = [
+            np.logaddexp(math.log(0.1), math.log(0.9) - measured.log_patterns[cell] + mixed)
         ]
+    for i in range(measured.rows):
+        gap = run.mean[1 + i] @ x - measured.limit[i]
+        parts = [closed(run.n[own], measured.variance[1 + i, own], x[own], gap, r) for r in SHIFTS]
         mixed = np.logaddexp.reduce(parts) - math.log(len(SHIFTS))
-        total = np.logaddexp(total, math.log(0.9) - setting.log_patterns[cell] + mixed)
-    for i in range(setting.rows):
-        gap = run.measured[i] @ x - setting.limit[i]
-        parts = [closed(run.n[own], setting.spread[i][own], x[own], gap, r) for r in SHIFTS]
-        mixed = np.logaddexp.reduce(parts) - math.log(len(SHIFTS))
-        total += np.logaddexp(math.log(0.1), math.log(0.9) + mixed)
-    return total
+        channels.append(np.logaddexp(math.log(0.1), math.log(0.9) + mixed))
+    return combined(channels, independent)
+
+
+def combined(channels, independent=()):
+    """Rewards and rows that may depend on them are averaged; the others multiply."""
+    averaged = [x for i, x in enumerate(channels) if i - 1 not in independent]
+    return (
+        np.logaddexp.reduce(averaged)
+        - math.log(len(averaged))
+        + sum(channels[1 + i] for i in independent)
+    )
 
 
 def closed(n, variance, v, gap, shift):
@@ -138,32 +147,57 @@ def test_a_mixture_is_an_e_value_and_its_least_value_the_closed_form():
         assert closed(n, variance, v, gap, shift) == pytest.approx(numeric, abs=1e-5)
 
 
+def test_channels_that_depend_on_each_other_are_averaged_and_not_multiplied():
+    # Two channels with the same noise, at the truth: the product of e-values is none, and gets
+    # worse with each look; the average is one.
+    for n, shift in ((5, 0.67), (40, 0.22)):
+
+        def mean(value, n=n, shift=shift):
+            def weighted(y):
+                return math.exp(value(log_mixture(n, y, shift)) + stats.norm.logpdf(y, 0, n**-0.5))
+
+            far = 12 * (shift + n**-0.5)
+            return integrate.quad(weighted, -far, far, points=[0, shift], limit=400)[0]
+
+        assert mean(lambda x: combined([x, x])) == pytest.approx(1.0, abs=1e-6)
+        assert mean(lambda x: combined([x, x], (0,))) > 1.5
+
+
 CONSTRAINTS = [(), ["a1 <= 0.4", "a2 + a3 <= 0.7"]]
 
 
-@pytest.mark.parametrize(("size", "rows", "known"), [(2, 1, 0), (4, 1, 0), (4, 1, 1), (3, 2, 0)])
-def test_the_search_is_below_every_competitor_and_not_far(size, rows, known):
+@pytest.mark.parametrize(
+    ("size", "rows", "known", "independent"),
+    [(2, 1, 0, ()), (4, 1, 0, (0,)), (4, 1, 1, ()), (3, 2, 0, ()), (3, 2, 0, (1,))],
+)
+def test_the_search_is_below_every_competitor_and_not_far(size, rows, known, independent):
     rng = np.random.default_rng(size + 10 * known)
-    given = problem(size, rows, CONSTRAINTS[known])
+    given = problem(size, rows, CONSTRAINTS[known], independent)
     for _ in range(2 if rows == 1 else 1):
-        setting, run, work = records(given, rng)
-        corners = setting.vertices[setting.cells[rng.integers(len(setting.cells))]]
+        measured, run, work = records(given, rng)
+        corners = measured.vertices[measured.cells[rng.integers(len(measured.cells))]]
         policy = rng.dirichlet(np.ones(len(corners))) @ corners
         for mode in (EVIDENCE, EVIDENCE_OF_ROWS):
             everywhere = (-math.inf, math.inf, work.found)
-            found = search(setting, run, work, run.n, policy, mode, *everywhere)
+            found = search(measured, run, work, run.n, policy, mode, *everywhere)
             least = min(
-                evidence(setting, run, policy, cell, x, rewards=mode == EVIDENCE)
-                for cell, numbers in enumerate(setting.cells)
-                for x in points(setting.vertices[numbers], 100 if rows == 1 else 40)
+                evidence(
+                    *(measured, run, policy, cell, x),
+                    rewards=mode == EVIDENCE,
+                    independent=independent,
+                )
+                for cell, numbers in enumerate(measured.cells)
+                for x in points(measured.vertices[numbers], 100 if rows == 1 else 40)
             )
             assert found <= least + 1e-9
             # The lattice may miss the least by a little.
             assert found >= least - LOSS_OF_TRIANGLES - 0.3
             # Enough is enough, and too little is found out.
-            assert search(setting, run, work, run.n, policy, mode, least - 1, found - 1, work.found)
+            assert search(
+                measured, run, work, run.n, policy, mode, least - 1, found - 1, work.found
+            )
             below = search(
-                setting, run, work, run.n, policy, mode, least + 1, least + 1, work.found
+                measured, run, work, run.n, policy, mode, least + 1, least + 1, work.found
             )
             assert below < least + 1
 
@@ -172,38 +206,40 @@ def test_distances_are_those_of_the_closest_alternative():
     rng = np.random.default_rng(5)
     given = problem(3, 1)
     for _ in range(3):
-        setting, run, work = records(given, rng)
-        corners = setting.vertices[setting.cells[0]]
+        measured, run, work = records(given, rng)
+        corners = measured.vertices[measured.cells[0]]
         policy = rng.dirichlet(np.ones(2)) @ corners
         work.found[:] = -1.0
-        found = search(setting, run, work, run.n, policy, DISTANCE, -1.0, math.inf, work.found)
+        found = search(measured, run, work, run.n, policy, DISTANCE, -1.0, math.inf, work.found)
 
-        def distance(x, setting=setting, run=run, policy=policy):
-            gap = setting.epsilon + run.mean @ (policy - x)
-            value = max(gap, 0) ** 2 / (2 * (setting.variance * (policy - x) ** 2 / run.n).sum())
-            over = max(run.measured[0] @ x - setting.limit[0], 0)
-            return value + over**2 / (2 * (setting.spread[0] * x**2 / run.n).sum())
+        def distance(x, measured=measured, run=run, policy=policy):
+            gap = measured.epsilon + run.mean[0] @ (policy - x)
+            value = max(gap, 0) ** 2 / (
+                2 * (measured.variance[0] * (policy - x) ** 2 / run.n).sum()
+            )
+            over = max(run.mean[1] @ x - measured.limit[0], 0)
+            return value + over**2 / (2 * (measured.variance[1] * x**2 / run.n).sum())
 
         least = min(
-            distance(x) for cell in setting.cells for x in points(setting.vertices[cell], 1000)
+            distance(x) for cell in measured.cells for x in points(measured.vertices[cell], 1000)
         )
         assert found <= least + 1e-9
-        assert found >= least * (1 - LOSS * ROUGHLY) - LOSS - 0.02
-        assert distance(work.found) == pytest.approx(least, rel=2 * LOSS * ROUGHLY, abs=0.02)
+        assert found >= least * (1 - LOSS * LOSS_PER_NAT) - LOSS - 0.02
+        assert distance(work.found) == pytest.approx(least, rel=2 * LOSS * LOSS_PER_NAT, abs=0.02)
 
 
 def test_evidence_for_a_row():
     rng = np.random.default_rng(1)
-    setting, run, work = records(problem(3, 1), rng)
+    measured, run, work = records(problem(3, 1), rng)
     run.answer[:] = [0.3, 0.7, 0.0]
     used = run.answer > 0
-    gap = 0.55 - run.measured[0] @ run.answer
-    given = (run.n[used], setting.spread[0][used], run.answer[used], gap)
+    gap = 0.55 - run.mean[1] @ run.answer
+    given = (run.n[used], measured.variance[1, used], run.answer[used], gap)
     mixed = np.logaddexp.reduce([closed(*given, r) for r in SHIFTS]) - math.log(len(SHIFTS))
     # Three supports of two arms share 3/4 of the prior, three of one arm the rest.
     for inside, prior in ((1, 0.25), (0, 0.25 / 3)):
         run.integers[INSIDE] = inside
-        assert row_evidence(setting, run, work, 0) == pytest.approx(mixed + math.log(prior))
+        assert row_evidence(measured, run, work, 0) == pytest.approx(mixed + math.log(prior))
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -211,16 +247,16 @@ def test_the_best_policy_is_that_of_a_linear_program(rows):
     rng = np.random.default_rng(rows)
     for trial in range(6):
         given = problem(4, rows, CONSTRAINTS[trial % 2])
-        setting, run, work = records(given, rng)
-        work.bounds[0] = setting.limit
-        set_values(setting, run, work)
+        measured, run, work = records(given, rng)
+        work.bounds[0] = measured.limit
+        set_values(measured, run, work)
         for tightened in (0.0, 0.15, 0.3):
-            work.bounds[0] = setting.limit - tightened
-            value = best_policy(setting, work, work.policy)
+            work.bounds[0] = measured.limit - tightened
+            value = best_policy(measured, work, work.policy)
             rest = given.matrix if len(given.names) else np.zeros((0, 4))
             linear = optimize.linprog(
-                -run.mean,
-                A_ub=np.vstack([run.measured, rest]),
+                -run.mean[0],
+                A_ub=np.vstack([run.mean[1:], rest]),
                 b_ub=np.concatenate([work.bounds[0], given.upper]),
                 A_eq=np.ones((1, 4)),
                 b_eq=[1.0],
@@ -229,18 +265,18 @@ def test_the_best_policy_is_that_of_a_linear_program(rows):
                 assert value == -math.inf
             else:
                 assert value == pytest.approx(-linear.fun, abs=1e-9)
-                assert run.mean @ work.policy == pytest.approx(value)
+                assert run.mean[0] @ work.policy == pytest.approx(value)
 
 
 def test_signed_supports_are_counted():
     for size in (2, 3, 4, 5):
-        found = simplices(Polytope(Problem(size)), 1)
+        found = faces(size, (), 1)
         # By hand: on the same edge 2; with a third arm 3; with two others 1 for each pair.
         assert set(found.patterns) == {2 + 3 * (size - 2) + math.comb(size - 2, 2)}
         inside, outside = found.supports
         assert (len(inside), len(outside)) == (math.comb(size, 2), size)
     rng = np.random.default_rng(3)
-    found = simplices(Polytope(Problem(4, CONSTRAINTS[1])), 2)
+    found = faces(4, CONSTRAINTS[1], 2)
     seen = {cell: set() for cell in range(len(found.cells))}
     for _ in range(4000):
         cell, other = rng.integers(len(found.cells), size=2)
@@ -256,10 +292,10 @@ def test_signed_supports_are_counted():
 
 def test_cells_cover_faces():
     # Every vertex of the known polytope cut by random rows lies on a cell: as the best policy.
-    assert len(simplices(Polytope(Problem(4)), 2).cells) == 4
-    square = Polytope(Problem(4, ["a1 + a2 == 1/2"]))
-    assert simplices(square, 1).cells.shape == (4, 2)
-    assert simplices(square, 2).cells.shape == (2, 3)
-    assert simplices(Polytope(Problem(2)), 2).cells.shape == (1, 2)
-    cube = Polytope(Problem(6, ["a1 + a2 == 1/3", "a3 + a4 == 1/3"]))
-    assert simplices(cube, 2).cells.shape == (12, 3)
+    assert len(faces(4, (), 2).cells) == 4
+    square = 4, ["a1 + a2 == 1/2"]
+    assert faces(*square, 1).cells.shape == (4, 2)
+    assert faces(*square, 2).cells.shape == (2, 3)
+    assert faces(2, (), 2).cells.shape == (1, 2)
+    cube = 6, ["a1 + a2 == 1/3", "a3 + a4 == 1/3"]
+    assert faces(*cube, 2).cells.shape == (12, 3)

@@ -9,15 +9,8 @@ import pytest
 from scipy import optimize
 from scipy.special import gammaln
 
-from simplexplore import Explorer, Gaussian, Problem
-from simplexplore.exploration.measured_arrays import make_run, make_setting, make_work
-from simplexplore.exploration.plan import prepare
-from simplexplore.geometry.polytope import Polytope
-from simplexplore.geometry.simplices import simplices
-from simplexplore.kernels.measured_answer import row_evidence
-from simplexplore.kernels.measured_records import INSIDE
-from simplexplore.kernels.measured_search import EVIDENCE, EVIDENCE_OF_ROWS, search
-from simplexplore.problem.measured import Measured
+from measuring import EVIDENCE, EVIDENCE_OF_ROWS, INSIDE, records_for, row_evidence, search
+from simplexplore import Explorer, Gaussian, Measured, Problem
 
 # The mixtures, once more: shift, samples that the priors of mean and variance are worth.
 SCALES = [(3.0**-j, 9.0**j / 0.49, 2 * 9.0**j / 0.49) for j in range(5)] + [(0.0, 0.5, 0.25)]
@@ -60,18 +53,19 @@ def least(arms, coefficients, gap):
     return rest + min(one.fun for one in found)
 
 
-def evidence(setting, run, policy, cell, x, arms, *, rewards):
-    own = setting.used[cell] > 0
+def evidence(measured, run, policy, cell, x, arms, *, rewards):
+    own = measured.used[cell] > 0
     both = own | (policy > 0)
     deviations = np.sqrt(run.squares[:, :-1] / run.n)
-    total = math.log(0.1)
+    averaged = math.log(0.1)
     if rewards:
-        gap = setting.epsilon + run.mean @ (policy - x)
+        gap = measured.epsilon + run.mean[0] @ (policy - x)
         found = least(arms[both], (np.abs(policy - x) * deviations[0])[both], gap)
-        total = np.logaddexp(total, math.log(0.9) - setting.log_patterns[cell] + found)
-    gap = run.measured[0] @ x - setting.limit[0]
+        averaged = np.logaddexp(averaged, math.log(0.9) - measured.log_patterns[cell] + found)
+    gap = run.mean[1] @ x - measured.limit[0]
     found = least(arms[own], (x * deviations[1])[own], gap)
-    return total + np.logaddexp(math.log(0.1), math.log(0.9) + found)
+    of_row = np.logaddexp(math.log(0.1), math.log(0.9) + found)
+    return np.logaddexp(averaged, of_row) - math.log(2)  # they may depend on each other
 
 
 def records(size, seed):
@@ -79,51 +73,50 @@ def records(size, seed):
     row = Measured("m", 0.5, tolerance=0.05)
     # With a small delta hulls reach far.
     given = Problem(size, rewards=Gaussian("unknown"), epsilon=0.15, measured=[row], delta=1e-30)
-    setting = make_setting(prepare(given, "top-two", "tilt"), simplices(Polytope(given), 1))
-    run, work = make_run(setting), make_work(setting)
+    measured, run, work = records_for(given)
     run.n[:] = rng.integers(150, 900, size)
-    run.mean[:] = rng.normal(size=size)
-    run.measured[:] = rng.uniform(0, 1, (1, size))
+    run.mean[0] = rng.normal(size=size)
+    run.mean[1:] = rng.uniform(0, 1, (1, size))
     run.squares[:, :-1] = run.n * rng.uniform(0.3, 1.5, (2, size)) ** 2
-    corners = setting.vertices[setting.cells[0]]
+    corners = measured.vertices[measured.cells[0]]
     policy = rng.dirichlet(np.ones(len(corners))) @ corners
-    return setting, run, work, policy
+    return measured, run, work, policy
 
 
 @pytest.mark.parametrize(("size", "seed"), [(2, 0), (2, 1), (3, 2)])
 def test_the_search_is_below_every_hypothesis_and_not_far(size, seed):
-    setting, run, work, policy = records(size, seed)
+    measured, run, work, policy = records(size, seed)
     arms = np.array([mixture(n) for n in run.n])
     for mode in (EVIDENCE, EVIDENCE_OF_ROWS):
         everywhere = (-math.inf, math.inf, work.found)
-        found = search(setting, run, work, run.n, policy, mode, *everywhere)
+        found = search(measured, run, work, run.n, policy, mode, *everywhere)
         lowest = min(
-            evidence(setting, run, policy, cell, x, arms, rewards=mode == EVIDENCE)
-            for cell, numbers in enumerate(setting.cells)
+            evidence(measured, run, policy, cell, x, arms, rewards=mode == EVIDENCE)
+            for cell, numbers in enumerate(measured.cells)
             for x in np.linspace(0, 1, 81 if size == 2 else 31)[:, None]
-            * (setting.vertices[numbers[0]] - setting.vertices[numbers[1]])
-            + setting.vertices[numbers[1]]
+            * (measured.vertices[numbers[0]] - measured.vertices[numbers[1]])
+            + measured.vertices[numbers[1]]
         )
         assert found <= lowest + 0.01  # by which scans and interpolation may be too low
         assert found >= lowest - 0.6 - 0.03 * abs(lowest)
 
 
 def test_evidence_for_a_row():
-    setting, run, work, _ = records(3, 4)
-    run.measured[0] = [0.3, 0.35, 0.9]
+    measured, run, work, _ = records(3, 4)
+    run.mean[1] = [0.3, 0.35, 0.9]
     run.answer[:] = [0.3, 0.7, 0.0]
     run.integers[INSIDE] = 1
     arms = np.array([mixture(n) for n in run.n])
     deviations = np.sqrt(run.squares[1, :-1] / run.n)
-    gap = 0.55 - run.measured[0] @ run.answer
+    gap = 0.55 - run.mean[1] @ run.answer
     expected = least(arms[:2], (run.answer * deviations)[:2], gap) - math.log(4)
-    found = row_evidence(setting, run, work, 0)
+    found = row_evidence(measured, run, work, 0)
     assert expected - 0.03 * (8 + abs(expected)) <= found <= expected + 0.01
     # An arm whose measurements are all the same says more, and hulls are those of its counts.
     run.squares[1, 1] = 0.0
-    assert row_evidence(setting, run, work, 0) > found
+    assert row_evidence(measured, run, work, 0) > found
     run.n[0] = 1.0
-    assert row_evidence(setting, run, work, 0) == -math.inf
+    assert row_evidence(measured, run, work, 0) == -math.inf
 
 
 @pytest.mark.parametrize(("noise", "most"), [(0.0, 40), (1e-8, 60)])

@@ -1,5 +1,7 @@
 """The package as a whole: public names, and what importing it costs."""
 
+import ast
+import importlib
 import inspect
 import os
 import re
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import rooms
 import simplexplore
 
 ROOT = Path(__file__).parent.parent
@@ -30,17 +33,44 @@ def test_every_public_name_can_be_had():
     assert shown == set(simplexplore.__all__) - {"__version__"}
 
 
-def test_public_names_are_those_of_their_modules():
-    from simplexplore.bound.bound import lower_bound
-    from simplexplore.problem.problem import Problem
-
-    assert simplexplore.Problem is Problem
-    assert simplexplore.lower_bound is lower_bound
+def test_type_checkers_are_told_the_same_names():
+    stub = ast.parse((ROOT / "src" / "simplexplore" / "__init__.pyi").read_text())
+    told = {
+        alias.asname: f"simplexplore.{line.module}"
+        for line in stub.body
+        if isinstance(line, ast.ImportFrom)
+        for alias in line.names
+    }
+    assert sorted([*told, "__version__"]) == sorted(simplexplore.__all__)
+    for name, module in told.items():
+        home = importlib.import_module(module)
+        assert getattr(simplexplore, name) is getattr(home, name), name
 
 
 def test_no_test_file_needs_another():
     for file in Path(__file__).parent.glob("*.py"):
         assert not re.search(r"^\s*(from|import) test_", file.read_text(), re.MULTILINE), file
+
+
+def test_lines_of_code_are_neither_blanks_nor_comments_nor_docstrings():
+    source = '''"""Doc."""
+
+# A comment.
+class A:
+    """Doc
+    in lines."""
+
+    x = """text
+    in lines"""  # and a comment
+
+    def f(self):
+        return (
+            1,
+
+        )
+'''
+    # class, two lines of x, def, return, 1 and the bracket
+    assert rooms.code_lines(source, ast.parse(source)) == 7
 
 
 @pytest.fixture(scope="module")

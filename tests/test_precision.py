@@ -8,18 +8,10 @@ import pytest
 
 import precise
 from nightly import crossed
-from simplexplore.bound.allocation import optimal_allocation
-from simplexplore.bound.allocation_set import AllocationSet
-from simplexplore.bound.bound import lower_bound
-from simplexplore.bound.epsilon import information_of
-from simplexplore.bound.information import Information
-from simplexplore.exploration.vertex_table import AnswerTable
-from simplexplore.geometry.answers import Answers
-from simplexplore.geometry.polytope import Polytope
-from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.problem import SCENARIOS, Problem
-from simplexplore.problem.rational import rational
+from precise import rational
+from simplexplore import Bernoulli, Bounded, Gaussian, Poisson, Problem, lower_bound
 
+SCENARIOS = ("end-of-time", "anytime")
 ROWS = ((), ("a1 + a2 <= 0.5",), ("a1 <= 1/3", "a2 + a3 == 0.4"))
 RATIOS = np.array([1, 1 / 2, 1 / 3, 1 / 4])
 
@@ -49,10 +41,7 @@ SCALES = [10.0**-k for k in (1, 3, 5, 7, 9, 12)]
 
 @pytest.mark.parametrize("family", [Bernoulli(), Poisson()], ids=str)
 @pytest.mark.parametrize(("q", "row"), [(0.9, ("a1 + a2 <= a3 + a4",)), (1e-7, ())], ids=str)
-def test_pairs_of_capped_arms(family, q, row, monkeypatch):
-    # As if edges were many: roots of pairs begin where both means meet.
-    always = property(lambda _: True, lambda *_: None)
-    monkeypatch.setattr(Information, "has_many", always, raising=False)
+def test_pairs_of_capped_arms(family, q, row):
     means = q * np.array([1.0, 0.9, 0.7, 0.6, 0.5, 0.1])
     check(Problem(6, ("each <= 1/4", *row), family), means)
 
@@ -151,38 +140,26 @@ def test_poisson_means_of_all_sizes_in_one_problem(means):
 def test_rates_next_to_certainty_within_epsilon():
     """An edge whose closest alternative cannot be certified gets no weight; nothing is refused."""
     means, epsilon = [0.99997, 0.99999, 1.7e-4, 0.9999999], 0.538
-    polytope = Polytope(Problem(4, (), Bernoulli(), epsilon=epsilon))
-    answers, allowed = Answers(polytope, epsilon), AllocationSet.of(polytope, "end-of-time")
-    good = [n for n, vertex in enumerate(answers.vertices) if vertex.policy[2] == 0]
-    assert len(good) == 3
-    for n in good:
-        compared = answers.comparisons(n)
-        found = optimal_allocation(
-            information_of(answers, compared, np.array(means), allowed), allowed
-        )
-        arm = int(answers.policies[n].argmax())
+    found = lower_bound(Problem(4, (), Bernoulli()), means, epsilon=epsilon)
+    for own in found.scenarios.values():
+        assert own.relative_gap <= 1e-8
+        answer = [rational(x) for x in own.answer]
         least = min(
             precise.information(
                 "bernoulli",
-                [int(a == arm) - int(a == other) for a in range(4)],
+                [share - (a == other) for a, share in enumerate(answer)],
                 [rational(x) for x in means],
-                found.w.tolist(),
+                own.allocation.tolist(),
                 offset=rational(epsilon),
             )
             for other in range(4)
-            if other != arm
+            if answer[other] != 1
         )
-        assert abs(found.characteristic_time * float(least) - 1) <= found.relative_gap <= 1e-8
+        assert abs(own.characteristic_time * float(least) - 1) <= 1e-8
 
 
 def test_ranges_far_from_zero_keep_their_digits():
-    rewards, epsilon = Bounded(1e6, 1e6 + 0.02), 0.0077
-    width = rational(rewards.high) - rational(rewards.low)
-    polytope = Polytope(Problem(2, (), rewards, epsilon=epsilon))
-    table = AnswerTable(Answers(polytope, epsilon)).arrays()
-    offsets = set(table.offset[: table.first_edge[-1]].tolist())
-    assert len(offsets) == 1
-    assert offsets.pop() == pytest.approx(float(rational(epsilon) / width), rel=1e-15)
+    rewards = Bounded(1e6, 1e6 + 0.02)
     means = [1e6 + 0.01, 1e6 + 0.008]
     found = lower_bound(Problem(2, (), rewards), means).scenarios["end-of-time"]
     mu = [precise.unit(rewards, rational(x)) for x in means]

@@ -11,10 +11,15 @@ import numpy as np
 import pytest
 
 from contract import PROBLEM_FILE
-from simplexplore.errors import ConstraintError, MeansError, ProblemError
-from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.families import Bernoulli, Gaussian
-from simplexplore.problem.problem import Problem
+from simplexplore import (
+    Bernoulli,
+    Constraint,
+    ConstraintError,
+    Gaussian,
+    MeansError,
+    Problem,
+    ProblemError,
+)
 
 INF = math.inf
 
@@ -166,21 +171,17 @@ def test_bad_means_are_refused(means: Any, says: str) -> None:
             "the name of constraint 1 has 1,001 characters; at most 1,000 are possible.",
         ),
         (
-            {"arms": 100_000, "constraints": ["a1 <= 1"] * 101},
+            {"arms": 1000, "constraints": {f"c{i}": "each <= 0.5*a1" for i in range(501)}},
             (
-                "101 constraints over 100,000 arms (members of groups included) have more than "
-                "10,000,000 coefficients; use fewer."
+                "the constraints have more than 10,000,000 coefficients that are not zero (20 are "
+                "counted where one has fewer); use fewer."
             ),
         ),
         (
-            {
-                "arms": 5_000,
-                "groups": {f"g{i}": [f"a{k}" for k in range(1, 5001)] for i in range(9)},
-                "constraints": {f"c{i}": "a1 <= 1" for i in range(201)},
-            },
+            {"arms": 5_000, "exploration": (np.ones((2001, 5000)), np.ones(2001))},
             (
-                "201 constraints over 50,000 arms (members of groups included) have more than "
-                "10,000,000 coefficients; use fewer."
+                "the exploration limits have more than 10,000,000 coefficients that are not zero "
+                "(20 are counted where one has fewer); use fewer."
             ),
         ),
         ({"delta": 1e-320}, "delta must be at least 1e-300; got 9.99989e-321."),

@@ -15,11 +15,16 @@ from hypothesis import strategies as st
 
 from contract import PROBLEM_FILE
 from nightly import examples
-from simplexplore.errors import MeansError, ProblemError
-from simplexplore.problem.constraint import Constraint
-from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
-from simplexplore.problem.family import Family
-from simplexplore.problem.problem import Problem
+from simplexplore import (
+    Bernoulli,
+    Bounded,
+    Constraint,
+    Gaussian,
+    MeansError,
+    Poisson,
+    Problem,
+    ProblemError,
+)
 
 INF = math.inf
 
@@ -83,8 +88,8 @@ def test_a_file_needs_only_arms() -> None:
         ('family = "gaussian"\nsigma = [1, 2.5]', Gaussian((1.0, 2.5))),
         ('family = "gaussian"\nsigma = "unknown"', Gaussian(None)),
         (
-            'family = "gaussian"\nsigma = "unknown"\nequal_sigma = true\nsigma_guess = 2',
-            Gaussian("unknown", equal_sigma=True, sigma_guess=2.0),
+            'family = "gaussian"\nsigma = "unknown"\nsigma_guess = 2',
+            Gaussian("unknown", sigma_guess=2.0),
         ),
         ('family = "gaussian"\ndomain = [-5, 5]', Gaussian(domain=(-5.0, 5.0))),
         ('family = "bernoulli"', Bernoulli()),
@@ -96,7 +101,9 @@ def test_a_file_needs_only_arms() -> None:
         ),
     ],
 )
-def test_every_family_is_read_and_written(table: str, rewards: Family) -> None:
+def test_every_family_is_read_and_written(
+    table: str, rewards: Gaussian | Bernoulli | Poisson | Bounded
+) -> None:
     problem = Problem.from_text(f'arms = ["a", "b"]\n[rewards]\n{table}')
     assert problem.rewards == rewards
     assert Problem.from_text(problem.to_text()) == problem
@@ -290,7 +297,7 @@ values = st.recursive(
     max_leaves=6,
 )
 settings_keys = ["means", "delta", "scenario", "x"]
-rewards_keys = ["family", "sigma", "sigma_guess", "equal_sigma", "low", "high", "domain", "delta"]
+rewards_keys = ["family", "sigma", "sigma_guess", "low", "high", "domain", "delta"]
 constraint_keys = ["matrix", "upper", "lower", "equal", "names", "x", "delta"]
 
 

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
+import simplexplore as sx
 import workers
 from nightly import NIGHTLY
-from simplexplore.study.study import Study
 
 
 @pytest.fixture
 def study(url):
-    study = Study.create(url, "mix", workers.star(), "ctns")
+    study = sx.Study.create(url, "mix", workers.star(), "ctns")
     study.status()
     return study
 
@@ -47,7 +47,7 @@ def test_killed_workers(study, url, tmp_path):
         assert crew.wait() == []
         told += workers.acknowledged(crew.logs)
     assert len(told) >= (turn + 1) * 5 * 2
-    assert workers.is_sound(Study.open(url, "mix"), told)
+    assert workers.is_sound(sx.Study.open(url, "mix"), told)
     status = study.status()
     assert status["rewards"] >= len(told)
     assert study.ask(5)  # and it goes on

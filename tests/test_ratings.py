@@ -1,15 +1,12 @@
 """Films, users and ratings: against what can be worked out by hand."""
 
-import json
 import math
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import simplexplore as sx
-from simplexplore.cli.app import app
-from simplexplore.problem.ratings import WEIGHTS, GenreTable, environment, rate, read_genres
+from paper.ratings import WEIGHTS, GenreTable, environment, rate, read_genres
 
 FIVE = ("action", "drama", "family", "horror", "war")
 
@@ -17,10 +14,6 @@ FIVE = ("action", "drama", "family", "horror", "war")
 def table(rows, genres=FIVE):
     titles = tuple(f"film {i}" for i in range(len(rows)))
     return GenreTable(titles, genres, np.array(rows, dtype=bool))
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["ratings", *map(str, arguments)])
 
 
 def exact_rating(part):
@@ -92,34 +85,30 @@ def test_limits_of_ones_own():
     assert use[1] >= 0.1 - 1e-12
 
 
-FLAGS = "title,action,drama,family,horror,war\nA,1,0,0,0,0\nB,0,1,0,0,1\n"
-LISTS = "genres,title\naction,A\ndrama|war,B\nfamily| horror,C\n"
-
-
-def test_both_kinds_of_tables(tmp_path):
+def test_a_table_of_ones_own(tmp_path):
     path = tmp_path / "films.csv"
-    path.write_text(FLAGS)
-    flags = read_genres(path)
-    assert (flags.titles, flags.genres) == (("A", "B"), FIVE)
-    assert flags.belongs.tolist() == [[True, False, False, False, False],
-                                      [False, True, False, False, True]]  # fmt: skip
-    path.write_text("\ufeff" + LISTS, encoding="utf-8")
+    path.write_text(
+        "\ufeffgenres,title\naction,A\ndrama|war,B\nfamily| horror,C\n", encoding="utf-8"
+    )
     lists = read_genres(path)
     assert (lists.titles, lists.genres) == (("A", "B", "C"), FIVE)
     assert lists.belongs.sum(axis=1).tolist() == [1, 2, 2]
+    made = environment(path, ["war >= 0.2"])
+    made.problem.to_file(tmp_path / "films.toml")
+    assert sx.Problem.from_file(tmp_path / "films.toml") == made.problem
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the first row must name the columns"),
-        ("name,genres\nA,war\n", "'title', and 'genres'.*it is 'name,genres'"),
-        ("title,genres\n", "there are no films in it"),
-        ("title,genres\nA,war,drama\n", "row 2: it has 3 cells, the first row 2"),
+        ("", "5 favourite genres, and the table has 0"),
+        ("title,genres\n", "5 favourite genres, and the table has 0"),
+        ("name,genres\nA,war\n", "row 2: it must have the columns 'title' and 'genres'"),
+        ("title,genres\nA,war,drama\n", "row 2: it must have the columns"),
+        ("title,genres\nA\n", "row 2: it must have the columns"),
         ("title,genres\nA,war\nA,drama\n", "row 3: 'A' stands in the table twice"),
         ("title,genres\n ,war\n", "row 2: the title is empty"),
         ("title,genres\nA,war|drama\n", "5 favourite genres, and the table has 2"),
-        (FLAGS.replace("A,1", "A,x"), "row 2: 'action' must be 0 or 1; it is 'x'"),
     ],
 )
 def test_tables_that_are_none(tmp_path, text, message):
@@ -144,39 +133,3 @@ def test_a_genre_that_no_film_drawn_has():
         environment(limits=["comdy <= 0.1"])
     with pytest.raises(sx.SettingError, match=r"films must be from 1 to 45.*got 46"):
         environment(films=46)
-
-
-def test_command(tmp_path):
-    out = tmp_path / "films.toml"
-    done = run("--films", 12, "--seed", 5, "--limit", "drama >= 0.4", "--out", out)
-    assert done.exit_code == 0, done.output
-    assert f"Next: simplexplore bound {out}" in done.stdout
-    made = environment(limits=["drama >= 0.4"], films=12, seed=5)
-    assert sx.Problem.from_file(out) == made.problem
-    assert f"{made.noise[0]:.4g}, {made.noise[1]:.4g}" in out.read_text()
-
-
-def test_command_with_a_table_and_json(tmp_path):
-    source, out = tmp_path / "mine.csv", tmp_path / "mine.toml"
-    source.write_text(LISTS)
-    done = run(source, "--out", out, "--json")
-    assert done.exit_code == 0, done.output
-    report = json.loads(done.stdout)
-    assert report["problem"] == str(out)
-    assert [film["genres"] for film in report["films"]] == [
-        ["action"],
-        ["drama", "war"],
-        ["family", "horror"],
-    ]
-
-
-def test_command_says_what_is_wrong(tmp_path):
-    for arguments, message in (
-        ((tmp_path / "none.csv",), "none.csv: cannot read it"),
-        (("--films", 0), "films must be from 1 to 45"),
-        (("--out", tmp_path / "no" / "films.toml"), "cannot write"),
-    ):
-        done = run(*arguments)
-        assert done.exit_code == 2
-        assert message in done.stderr
-        assert "Traceback" not in done.stderr

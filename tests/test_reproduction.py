@@ -1,6 +1,6 @@
-"""The reproduction: a small run of every part against pinned numbers, and being interrupted.
+"""The reproduction: a small run of every part against pinned numbers, and being killed.
 
-    python tests/test_reproduction.py
+    PYTHONPATH=. python tests/test_reproduction.py
 
 pins the numbers anew, into tests/data/reproduction.json, after a change that is meant to
 change them.
@@ -9,7 +9,6 @@ change them.
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,92 +17,87 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from paper.algorithms import Algorithms
+from paper.asymptotics import Asymptotics
+from paper.films import Films
+from paper.hardness import Hardness
+from paper.lower_bounds import LowerBounds
+from paper.meal import Curve
+from paper.overview import overview_figure
+from paper.parts import PARTS, find_parts
+from paper.reproduce import reproduce
+from paper.speed import Speed
+from paper.statements import Statements
+from paper.theorems import Theorems
+from paper.work import Work
 from pictures import assert_texts_apart
-from simplexplore.report.page import INK
-from simplexplore.report.results_group import COLOURS
-from simplexplore.reproduction import (
-    PARTS,
-    find_parts,
-    good_enough,
-    hardness,
-    meal,
-    promises,
-    report,
-    reproduce,
-    statements,
-)
-from simplexplore.reproduction.overview import overview_figure
-from simplexplore.reproduction.part import Evidence
 from simulated import group
 
-pytestmark = pytest.mark.usefixtures("bounds_once")
-
 PINNED = Path(__file__).parent / "data" / "reproduction.json"
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
 RUNS = 3
 
 # Smaller than the real thing, with the points that findings speak of.
-SMALL = {
-    (hardness, "MEANS"): [0.4, 0.5, 0.8, 0.95],
-    (meal, "SECOND_MEANS"): [-0.5, 0.26, 0.5, 0.94, 0.98],
-    (statements, "TWIN_RUNS"): 20,
-    (statements, "TWIN_STEPS"): 500,
-    (good_enough, "INSTANCES"): ("triangle",),
-    (good_enough, "EPSILONS"): (0.0, 0.02),
-    (good_enough, "RUNS"): 5,
-    (promises, "INSTANCES"): ("meal-b", "bernoulli-1"),
-    (promises, "DELTAS"): (0.3, 0.1),
-    (promises, "TIE_STEPS"): 500,
-    (promises, "TIE_RUNS"): 10,
+SMALL = PARTS | {
+    part.name: part
+    for part in (
+        Hardness(means=(0.4, 0.5, 0.8, 0.95)),
+        Curve(second_means=(-0.5, 0.26, 0.5, 0.94, 0.98)),
+        LowerBounds(instances=("star",), random=1, deltas=(0.2, 0.01)),
+        Theorems(problems=8),
+        Algorithms(instances=("star",)),
+        Asymptotics(instances=("star",), deltas=(1e-1, 1e-5, 1e-20)),
+        Statements(runs=20, steps=500),
+        Speed(batches=2, runs=2),
+        Films(),
+    )
 }
 
 
-def small_reproduction(folder, names=("all",), pictures=None):
-    """Everything, but little of it."""
-    with pytest.MonkeyPatch.context() as patch:
-        for (module, name), value in SMALL.items():
-            patch.setattr(module, name, value)
-        if pictures is not None:
-            patch.setattr(report, "pictures", pictures)
-        return reproduce(find_parts(names), folder, runs=RUNS, workers=1)
+def find_all(folder):
+    """What every part finds, in little of it."""
+    work = Work(folder, runs=RUNS, workers=1)
+    return {name: part.find(work) for name, part in SMALL.items()}
 
 
-def no_pictures(*_, **__):
-    """Drawing takes longest; the pictures of simulations are tested elsewhere."""
-    return b"png", b"pdf", b"<svg/>"
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    return find_all(tmp_path_factory.mktemp("all"))
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
+    """A report of a few parts of each kind."""
     folder = tmp_path_factory.mktemp("reproduction")
-    return folder, small_reproduction(folder, pictures=no_pictures)
+    parts = [SMALL[name] for name in ("fig4", "fig3ab", "table1")]
+    return folder, reproduce(parts, Work(folder, runs=RUNS, workers=1))
 
 
-def summary_numbers(folder):
+def summary_numbers(found):
     """What is pinned: of every simulation the bound, the mean and the errors; else all."""
-    found = json.loads((folder / "numbers" / "numbers.json").read_text())
-    return {
-        name: {
+    pinned = {}
+    for name, part in SMALL.items():
+        results = part.results(found[name])
+        pinned[name] = {
             "simulations": {
-                f"{s['scenario']}, {s['sampler']}": [
-                    s["lower_bound"],
-                    s["stopping_time"]["mean"],
-                    s["correct"]["fraction"],
+                f"{r.plan.scenario}, {r.plan.sampler.name}": [
+                    r.lower_bound,
+                    float(r.stopping_times.mean()),
+                    float(r.correct.mean()),
                 ]
-                for s in part["simulations"]
+                for r in results
             },
-            "numbers": part["numbers"],
+            "numbers": {} if results else found[name],
         }
-        for name, part in found["parts"].items()
-    }
+    return {name: value for name, value in pinned.items() if not SMALL[name].measured}
 
 
 def flat(value, path=""):
     if isinstance(value, dict):
         return {k: v for key, x in value.items() for k, v in flat(x, f"{path}/{key}").items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return {k: v for i, x in enumerate(value) for k, v in flat(x, f"{path}/{i}").items()}
     return {path: value}
 
@@ -112,15 +106,14 @@ def flat(value, path=""):
 
 
 @pytest.mark.parametrize("name", [name for name, part in PARTS.items() if not part.measured])
-def test_numbers_are_those_pinned(done, name):
-    pinned, found = (
-        flat(numbers[name])
-        for numbers in (json.loads(PINNED.read_text()), summary_numbers(done[0]))
+def test_numbers_are_those_pinned(found, name):
+    pinned, ours = (
+        flat(numbers[name]) for numbers in (json.loads(PINNED.read_text()), summary_numbers(found))
     )
-    assert found.keys() == pinned.keys()
+    assert ours.keys() == pinned.keys()
     for key, value in pinned.items():
         exact = value is None or isinstance(value, str | bool)
-        assert found[key] == (value if exact else pytest.approx(value, rel=1e-7, abs=1e-9)), key
+        assert ours[key] == (value if exact else pytest.approx(value, rel=1e-7, abs=1e-9)), key
 
 
 def test_times_are_measured_apart(done):
@@ -134,82 +127,34 @@ def test_times_are_measured_apart(done):
             assert 0 < mean < 1
             assert deviation >= 0
     assert all(value > 0 for value in times["steps"].values())
-    assert len(times["steps"]) == sum(len(part.jobs) for part in PARTS.values())
-
-
-def test_again_is_the_same_to_the_byte(done, tmp_path):
-    def content(place):
-        return {
-            path.relative_to(place): path.read_bytes()
-            for path in place.rglob("*")
-            if path.is_file() and "cells" not in path.parts and path.name != "times.json"
-        }
-
-    names = ("fig1",)  # simulations: see the one that is killed half way
-    one, other = tmp_path / "one", tmp_path / "other"
-    small_reproduction(one, names)
-    # In another folder all was computed again; in the same folder nothing is.
-    (other / "cells").mkdir(parents=True)
-    for cell in (one / "cells").iterdir():
-        shutil.copy2(done[0] / "cells" / cell.name, other / "cells")
-    cells = {path: path.stat().st_mtime_ns for path in (other / "cells").rglob("*")}
-    small_reproduction(other, names)
-    assert content(one) == content(other)
-    assert {path: path.stat().st_mtime_ns for path in (other / "cells").rglob("*")} == cells
+    assert len(times["steps"]) == 12
 
 
 def test_every_part_appears_with_what_it_promises(done):
     folder, said = done
-    assert [part["name"] for part in said["parts"]] == list(PARTS)
+    assert [part["name"] for part in said["parts"]] == ["fig3ab", "fig4", "table1"]
     assert all(part["findings"] for part in said["parts"])
-    names = {path.stem for path in (folder / "figures").iterdir()}
-    assert {path.suffix for path in (folder / "figures").iterdir()} == {".png", ".pdf"}
-    drawn = set(PARTS) - {"table1", "table2", "statements"}
-    assert names == drawn | {"overview"}
+    figures = {path.name for path in (folder / "figures").iterdir()}
+    names = ("fig3ab", "fig4", "overview")
+    assert figures == {f"{name}.{kind}" for name in names for kind in ("png", "pdf")}
     assert {"fig3ab.csv", "fig4.csv", "table1.csv"} <= {p.name for p in folder.glob("numbers/*")}
     rows = (folder / "numbers" / "fig4.csv").read_text().splitlines()
     assert len(rows) == 1 + 12
     assert rows[0].startswith("instance,scenario,sampler")
 
 
-@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3ab", "allocations", "epsilon", "promises"])
-def test_texts_in_figures_stay_apart(done, name):
-    numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"][name]
-    with pytest.MonkeyPatch.context() as patch:
-        for (module, setting), value in SMALL.items():
-            patch.setattr(module, setting, value)
-        (drawing,) = PARTS[name].figures(Evidence((), numbers["numbers"]))
-        assert_texts_apart(drawing.draw())
-
-
-def test_samplers_have_their_colours(done):
-    """As in all other figures, and the lower bound is black."""
-    numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"]
-
-    def colours(name):
-        (drawing,) = PARTS[name].figures(Evidence((), numbers[name]["numbers"]))
-        for axes in drawing.draw().axes:
-            yield axes, {to_hex(one.get_color()) for one in axes.lines}
-
-    with pytest.MonkeyPatch.context() as patch:
-        for (module, setting), value in SMALL.items():
-            patch.setattr(module, setting, value)
-        for _, lines in colours("epsilon"):
-            assert lines == {to_hex(COLOURS["top-two"]), to_hex(INK)}
-    bars = [
-        {to_hex(bar.get_facecolor()) for bar in axes.patches} for axes, _ in colours("allocations")
-    ]
-    oracle, ptns = ({to_hex(COLOURS[name])} for name in ("oracle", "ptns"))
-    assert bars == [oracle, ptns, oracle, ptns]
+@pytest.mark.parametrize("name", ["fig2", "fig3ab", "allocations", "asymptotics"])
+def test_texts_in_figures_stay_apart(found, name):
+    assert_texts_apart(FigureCanvasAgg(SMALL[name].figure(found[name])).figure)
 
 
 def test_texts_in_the_overview_stay_apart():
-    every = group(ctns=2, cge=3, ptns=30, uniform=8, oracle=4, top_two=2)
-    figure = overview_figure({"fig4": [every, every[:2]], "bernoulli-1": [every[:4]]})
-    assert_texts_apart(figure)
-    (marks,) = (axes for axes in figure.axes if axes.get_label() == "overview")
+    every = {r.plan.sampler.name: r for r in group(ctns=2, cge=3, ptns=30, uniform=8, oracle=4)}
+    figure = overview_figure({"fig4": {"anytime": every}, "bernoulli-1": {"end-of-time": every}})
+    assert_texts_apart(FigureCanvasAgg(figure).figure)
     # One mark for each sampler of each row, the bound beside them.
-    assert sum(line.get_marker() != "None" for line in marks.lines) == 6 + 2 + 4
+    marks = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
+    assert len(marks) == 10
 
 
 class Page(HTMLParser):
@@ -242,7 +187,7 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(done):
     page.feed(text)
     assert page.open == []
     assert page.sources
-    assert all(source.startswith("data:image/svg+xml;base64,") for source in page.sources)
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
     assert all(page.alternatives)
     for link in filter(None, page.links):
         if link.startswith("#"):
@@ -255,45 +200,27 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(done):
     assert "$" not in re.sub(r"data:[^\"]*", "", text)
 
 
-def test_the_documentation_has_every_claim(done):
-    _, said = done
-    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    for part in said["parts"]:
-        for finding in part["findings"]:
-            assert f"| {finding['claim']} |" in text, "make reproduce; cp .../findings.md docs/"
-
-
-def test_promises_take_as_many_runs_as_asked_for(tmp_path, done):
-    part = PARTS["promises"]
-    assert part.runs(None) == {"runs": promises.RUNS}
-    assert part.runs(7) == {"runs": 7}
-    assert PARTS["fig1"].runs(7) == {}
-    numbers = json.loads((done[0] / "numbers" / "numbers.json").read_text())["parts"]["promises"]
-    assert numbers["numbers"]["runs"] == RUNS
-    with pytest.MonkeyPatch.context() as patch:
-        for (module, name), value in SMALL.items():
-            patch.setattr(module, name, value)
-        patch.setattr(report, "pictures", no_pictures)
-        # One run has no standard error; nothing breaks.
-        said = reproduce([part], tmp_path, runs=1, workers=1)
-    assert len(said["parts"][0]["findings"]) == 4
+def test_the_documentation_has_every_claim(found):
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    for name, part in SMALL.items():
+        findings = part.judge(found[name])
+        assert findings
+        for finding in findings:
+            assert f"| {finding.claim} |" in text, "make reproduce; cp .../findings.md docs/"
 
 
 # ---------------------------------------------------------------------- interruption
 
 
-def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "pictures", no_pictures)
+def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
 
     def run(folder):
-        reproduce(find_parts(["fig3c"]), folder, runs=50, workers=1)
+        reproduce(find_parts(["fig3c"]), Work(folder, runs=50, workers=1))
 
     run(whole)
-    jobs = len(PARTS["fig3c"].jobs)
-    code = "from simplexplore.cli.app import main; main()"
-    names = ["reproduce", "fig3c", "--runs", "50", "--workers", "2", "--out", str(broken)]
-    process = subprocess.Popen([sys.executable, "-c", code, *names], stderr=subprocess.PIPE)
+    command = [sys.executable, "-m", "paper", "fig3c", "--runs", "50", "--out", str(broken)]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
     finished = []
     while len(finished) < 2 and process.poll() is None:
         finished = list(broken.glob("cells/*/results.json"))
@@ -302,31 +229,30 @@ def test_killed_half_way_it_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     finished = {p: p.stat().st_mtime_ns for p in broken.glob("cells/*/results.json")}
-    assert 2 <= len(finished) < jobs
+    assert 2 <= len(finished) < 6
     assert not (broken / "index.html").exists()
     run(broken)
     # What was finished was not run again, and all the rest is as if nothing had happened.
     assert {p: p.stat().st_mtime_ns for p in finished} == finished
-    assert len(list(broken.glob("cells/*/results.json"))) == jobs
-    for pattern in (
-        "index.html",
-        "findings.md",
-        "numbers/*.csv",
-        "numbers/numbers.json",
-    ):
-        paths = sorted(whole.glob(pattern))
-        assert paths
-        for path in paths:
-            assert (broken / path.relative_to(whole)).read_bytes() == path.read_bytes(), path
     one, other = (
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file() and "cells" not in path.parts and path.name != "times.json"
+        }
+        for folder in (whole, broken)
+    )
+    assert {Path("index.html"), Path("findings.md"), Path("numbers/numbers.json")} <= one.keys()
+    assert one == other
+    cells, others = (
         sorted(path.name for path in folder.glob("cells/*")) for folder in (whole, broken)
     )
-    assert one == other
+    assert cells == others
 
 
 def test_parts_finished_before_are_in_the_report_too(tmp_path):
-    small_reproduction(tmp_path, ["fig1"], pictures=no_pictures)
-    said = small_reproduction(tmp_path, ["allocations"], pictures=no_pictures)
+    reproduce(find_parts(["fig1"]), Work(tmp_path))
+    said = reproduce(find_parts(["allocations"]), Work(tmp_path))
     assert [part["name"] for part in said["parts"]] == ["fig1", "allocations"]
 
 
@@ -334,7 +260,6 @@ if __name__ == "__main__":
     import tempfile
 
     with tempfile.TemporaryDirectory() as place:
-        small_reproduction(Path(place), pictures=no_pictures)
-        text = json.dumps(summary_numbers(Path(place)), indent=1, ensure_ascii=False)
+        text = json.dumps(summary_numbers(find_all(Path(place))), indent=1, ensure_ascii=False)
         PINNED.write_text(f"{text}\n", encoding="utf-8")
     sys.stdout.write(f"wrote {os.path.relpath(PINNED)}\n")

@@ -46,7 +46,7 @@ def test_bound_before_a_study(client):
     assert unknown["bound"] is None
     assert "gives no means" in unknown["headline"]
     tied = client.post("/v1/bound", json={"problem": STAR, "means": [1.0] * 5}).json()
-    assert tied["bound"]["scenarios"]["anytime"]["lower_bound"] == float("inf")
+    assert tied["bound"]["scenarios"]["anytime"]["lower_bound"] is None
 
 
 def test_bound_with_limits_on_exploration_and_costs(client):
@@ -70,3 +70,51 @@ def test_bound_with_limits_on_exploration_and_costs(client):
         assert refused.status_code == 422
         assert words in refused.json()["detail"]
         assert refused.json()["line"] > len(text.splitlines())
+
+
+def test_a_problem_file_is_written_from_what_it_says(client):
+    """There and back: also names and tables that no form shows."""
+    text = """arms = ["a b", "c", "d"]
+epsilon = 0.25
+
+[groups]
+few = ["a b", "c"]
+
+[constraints]
+"at most 30% of `a b`" = "`a b` <= 0.3"
+
+[costs]
+c = 2
+
+[measured.toxicity]
+limit = "<= 0.4"
+sigma = 0.2
+tolerance = 0.05
+"""
+    said = client.post("/v1/bound", json={"problem": text}).json()["document"]
+    assert said["arms"] == ["a b", "c", "d"]
+    written = client.post("/v1/problem", json={"document": said}).json()["problem"]
+    assert client.post("/v1/bound", json={"problem": written}).json()["document"] == said
+    assert sx.Problem.from_text(written).to_text() == sx.Problem.from_text(text).to_text()
+    # What makes no sense is written, too: what is wrong with it is for the bound to say.
+    odd = client.post("/v1/problem", json={"document": {"arms": ["a"], "delta": 7}}).json()
+    assert odd == {"problem": 'arms = ["a"]\ndelta = 7\n'}
+    for wrong in ({"arms": None}, {"arms": [[["a"]]]}, {"x": {"y": {"z": {"w": 1}}}}):
+        assert client.post("/v1/problem", json={"document": wrong}).status_code == 422
+
+
+def test_what_no_study_can_be_made_of_has_no_bound_either(client):
+    """Limits that pulls keep are not proven for this sampler: refused in the same words."""
+    for body in (
+        {"problem": STAR, "sampler": "oracle"},
+        {"problem": STAR, "threshold": "none"},
+        {
+            "problem": STAR.replace('"gaussian"', '"bernoulli"').replace("sigma = 1", ""),
+            "threshold": "kk21",
+            "sampler": "nobody",
+        },
+    ):
+        bound = client.post("/v1/bound", json=body)
+        made = client.post("/v1/studies", json={"name": "no", **body})
+        assert made.status_code == bound.status_code == 422
+        assert made.json()["detail"] == bound.json()["detail"]

@@ -4,20 +4,16 @@ import json
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
-import uvicorn
-from typer.testing import CliRunner
-
 import simplexplore as sx
+from commands import invoke
 from servers import Process
 from service_client import until, watch
-from simplexplore.cli import app as cli
-from simplexplore.service import server
-from simplexplore.service.app import make_app
 from workers import star
 
 
@@ -41,33 +37,37 @@ def test_the_end_is_quiet(tmp_path):
         assert "failed" not in events
 
 
-def test_told_to_stop_before_it_has_begun(sqlite_url):
-    app = make_app(sqlite_url)
-    early = server._Server(uvicorn.Config(app), app, lambda: None)
-    early.handle_exit(signal.SIGTERM, None)
-    assert early.should_exit
-
-
-def run(*arguments):
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+def test_told_to_stop_before_it_has_begun(tmp_path):
+    """Whenever the signal comes: it ends without a traceback, and nothing is left running."""
+    sx.Study.create(tmp_path / "s.db", "mix", star())
+    command = [sys.executable, "-c", "from simplexplore.cli.app import main; main()", "serve"]
+    command += ["--store", str(tmp_path / "s.db"), "--port", "0"]
+    for seconds in (0.7, 1.2, 1.7):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as served:
+            time.sleep(seconds)
+            served.send_signal(signal.SIGTERM)
+            _, errors = served.communicate(timeout=60)
+        assert b"Traceback" not in errors
 
 
 def test_tokens_from_the_command_line(tmp_path):
     store = tmp_path / "s.db"
-    made = run("token", "create", "--role", "run", "--note", "kitchen", "--store", store, "--json")
+    made = invoke(
+        "token", "create", "--role", "run", "--note", "kitchen", "--store", store, "--json"
+    )
     made = json.loads(made.stdout)
-    plain = run("token", "create", "--store", store)
+    plain = invoke("token", "create", "--store", store)
     assert re.fullmatch(r"sx_[0-9a-f]{8}_[\w-]{43}\n", plain.stdout)
     assert "cannot be shown again" in plain.stderr
-    listed = json.loads(run("token", "list", "--store", store, "--json").stdout)["tokens"]
+    listed = json.loads(invoke("token", "list", "--store", store, "--json").stdout)["tokens"]
     assert {(one["role"], one["note"]) for one in listed} == {("run", "kitchen"), ("read", "")}
-    shown = run("token", "list", "--store", store).stdout
+    shown = invoke("token", "list", "--store", store).stdout
     assert made["id"] in shown
     assert made["token"].split("_", 2)[2] not in shown
-    revoked = run("token", "revoke", made["id"], "--store", store)
+    revoked = invoke("token", "revoke", made["id"], "--store", store)
     assert revoked.stdout == f"Token {made['id']} (run) is revoked.\n"
-    assert f"{made['id']}  run" in run("token", "list", "--store", store).stdout
-    assert "(revoked)" in run("token", "list", "--store", store).stdout
+    assert f"{made['id']}  run" in invoke("token", "list", "--store", store).stdout
+    assert "(revoked)" in invoke("token", "list", "--store", store).stdout
 
 
 def test_mistakes_on_the_command_line(tmp_path):
@@ -84,16 +84,16 @@ def test_mistakes_on_the_command_line(tmp_path):
             (("token", "revoke", "12345678", "--store", store), "there is no token '12345678'"),
             (("token", "list", "--store", tmp_path / "none.db"), "there is no file"),
         ):
-            result = run(*arguments)
+            result = invoke(*arguments)
             assert (result.exit_code, result.stdout) == (2, "")
             assert re.search(words, result.stderr), result.stderr
-    assert "everybody on this machine" in run("token", "list", "--store", store).stdout
+    assert "everybody on this machine" in invoke("token", "list", "--store", store).stdout
 
 
 def test_a_missing_extra(tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "simplexplore.service.server")
+    monkeypatch.delitem(sys.modules, "simplexplore.service.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    result = run("serve", "--store", tmp_path / "s.db")
+    result = invoke("serve", "--store", tmp_path / "s.db")
     assert result.exit_code == 2
     assert (
         "the service needs the package 'uvicorn'; install 'simplexplore[service]'" in result.stderr

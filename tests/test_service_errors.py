@@ -3,12 +3,15 @@
 import logging
 
 from service_client import refused, serving
-from simplexplore.service import logs, studies
 
 
 def test_what_does_not_fit(client, study):
     for body, where in (
-        ({"rewards": [{"reward": "1", "pull": "x"}]}, r"body\.rewards\.0\.reward"),
+        ({"rewards": [{"reward": "one", "pull": "x"}]}, "the number 'one' is not a number"),
+        (
+            {"rewards": [{"reward": "1,234", "pull": "x"}]},
+            "may be 1234 or 1.234: write one of them",
+        ),
         ({"rewards": [{"reward": 1, "pul": "x"}]}, r"body\.rewards\.0\.pul"),
         ({"rewards": [{"reward": True, "pull": "x"}]}, r"body\.rewards\.0\.reward"),
         ({"rewards": [{"reward": 1, "arm": "a\0"}]}, "NUL"),
@@ -33,13 +36,13 @@ def test_what_does_not_fit(client, study):
     refused(client.delete(study), 405, "about:blank", "Method Not Allowed")
 
 
-def test_a_program_that_fails_says_nothing_of_itself(client, monkeypatch, caplog):
-    def fail(*_, **__):
+def test_a_program_that_fails_says_nothing_of_itself(sqlite_url, caplog):
+    def fail():
         raise RuntimeError("secret reason")
 
-    monkeypatch.setattr(studies, "summaries", fail)
-    with caplog.at_level(logging.INFO, logs.LOGGER.name):
-        answer = client.get("/v1/studies")
+    with serving(sqlite_url) as client, caplog.at_level(logging.INFO, "simplexplore.service"):
+        client.app.add_api_route("/v1/fail", fail)
+        answer = client.get("/v1/fail")
     refused(answer, 500, "service", "its log says why")
     assert "secret reason" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -50,11 +53,11 @@ def test_a_store_that_is_gone(tmp_path):
     path = tmp_path / "gone.db"
     with serving(path) as client:
         assert client.get("/health").json()["status"] == "ok"
-        client.app.state.studies.store.close()
         for file in tmp_path.iterdir():
             file.unlink()
         path.mkdir()
         answer = client.get("/v1/studies")
-        refused(answer, 503, "store", "the store")
+        refused(answer, 503, "store", "^the store was deleted or replaced")
+        assert str(tmp_path) not in answer.text
         assert answer.headers["retry-after"]
         assert client.get("/health").status_code == 503

@@ -1,5 +1,7 @@
 """Changes that are pushed to those who watch."""
 
+import contextlib
+import http.client
 import threading
 import time
 
@@ -7,14 +9,11 @@ import pytest
 
 import simplexplore as sx
 from servers import Thread
-from service_client import until, watch
-from simplexplore.service import tokens
-from simplexplore.study.store import Store
+from service_client import bearer, new_token, revoke, until, watch
 from workers import star
 
 
-def test_changes_are_pushed(url, monkeypatch):
-    monkeypatch.setattr(tokens, "REMEMBERED", 0.0)
+def test_changes_are_pushed(url):
     # Two servers on one store: what one does, the other's watchers see.
     with (
         Thread(url) as one,
@@ -44,20 +43,42 @@ def test_changes_are_pushed(url, monkeypatch):
             other.open("b")
 
 
-def test_watchers_go_when_their_token_does(sqlite_url, monkeypatch):
-    monkeypatch.setattr(tokens, "REMEMBERED", 0.0)
-    store = Store(sqlite_url)
-    sx.Study.create(store, "mix", star())
-    token, text = tokens.create_token(store, "read")
+def test_streams_of_a_token_have_an_end(sqlite_url):
+    """One token cannot take the streams of all others, and has its own back when it closes some."""
+    sx.Study.create(sqlite_url, "mix", star())
+    greedy, other = (bearer(new_token(sqlite_url)[1]) for _ in range(2))
+    with Thread(sqlite_url) as running, contextlib.ExitStack() as held:
+
+        def opened(token):
+            one = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
+            held.callback(one.close)
+            one.request("GET", "/v1/studies/mix/events", headers=token)
+            response = one.getresponse()
+            held.callback(response.close)
+            return response
+
+        for _ in range(50):
+            assert opened(greedy).status == 200
+        refused = opened(greedy)
+        assert refused.status == 503
+        assert refused.headers["Retry-After"] == "10"
+        assert b"this token has too many event streams open" in refused.read()
+        assert opened(other).status == 200
+        held.close()
+        until(lambda: opened(greedy).status == 200)
+
+
+def test_watchers_go_when_their_token_does(sqlite_url):
+    sx.Study.create(sqlite_url, "mix", star())
+    token, text = new_token(sqlite_url)
     with Thread(sqlite_url) as running:
         seen = []
-        headers = {"Authorization": f"Bearer {text}"}
-        arguments = running.port, "/v1/studies/mix/events", 9, headers, seen
+        arguments = running.port, "/v1/studies/mix/events", 9, bearer(text), seen
         watcher = threading.Thread(target=watch, args=arguments)
         watcher.start()
         until(lambda: seen)
         time.sleep(0.5)
         assert watcher.is_alive()
-        tokens.revoke_token(store, token.id)
+        revoke(sqlite_url, token)
         watcher.join(60)
         assert not watcher.is_alive()

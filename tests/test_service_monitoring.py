@@ -1,22 +1,15 @@
 """Logs without secrets, and counts for Prometheus."""
 
-import asyncio
-import io
+import http.client
 import json
+import math
 import re
-import sys
 from urllib.parse import unquote
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from service_client import STAR, serving
-from simplexplore.service import logs, tokens
-from simplexplore.service.metrics import Metrics
-from simplexplore.study.store import Store
-
-# No study in any state.
-NONE = dict.fromkeys(("running", "stopped", "paused", "archived"), 0)
+from servers import Process
+from service_client import STAR, bearer, new_token, serving
 
 
 def read(text):
@@ -34,83 +27,45 @@ def read(text):
     )
 
 
-def test_lines_of_one_turn_are_written_together(monkeypatch):
-    """In order, none twice, and those of other threads at once."""
-    written = []
-
-    class Stream(io.StringIO):
-        def write(self, text):
-            written.append([json.loads(line)["event"] for line in text.splitlines()])
-
-    async def talk():
-        for event in "ab":
-            logs.log(event)
-        assert written == []
-        await asyncio.sleep(0)
-        assert written == [["a", "b"]]
-        logs.log("c")
-        await asyncio.get_running_loop().run_in_executor(None, logs.log, "d")
-        logs.log("e")
-
-    monkeypatch.setattr(sys, "stderr", Stream())
-    logs.log_to_stderr()
-    try:
-        asyncio.run(talk())
-        logs.log("f")
-        for handler in logs.LOGGER.handlers:
-            handler.flush()
-    finally:
-        logs.LOGGER.handlers = []
-        logs.LOGGER.propagate = True
-    assert [event for events in written for event in events] == list("abcdef")
-
-
-def test_logs_hold_no_secrets(sqlite_url, capfd):
-    store = Store(sqlite_url)
-    _, text = tokens.create_token(store, "admin")
+def test_logs_hold_no_secrets(sqlite_url, tmp_path):
+    _, text = new_token(sqlite_url, "admin")
     secret = text.split("_", 2)[2]
-    logs.log_to_stderr()
-    try:
-        with serving(store) as client:
-            client.headers["Authorization"] = f"Bearer {text}"
-            client.post("/v1/studies", json={"name": "mix", "problem": STAR})
-            client.get(f"/v1/studies/{text}")  # in the wrong place
-            client.get("/v1/studies", params={"token": text})
-            client.post("/v1/studies", json={"name": text})
-            client.get("/v1/studies", headers={"Authorization": f"Bearer {text}x"})
-            for odd in (
-                text.replace("_", "%5F"),
-                text.replace("_", "%5f"),
-                text.upper(),
-                text.replace("_", "%255F"),
-                "".join(f"%{ord(c):02X}" for c in text),
-                "x" * 200 + "".join(f"%{ord(c):02X}" for c in text),
-            ):
-                path = client.build_request("GET", "http://localhost/")
-                path.url = path.url.copy_with(raw_path=f"/v1/studies/{odd}".encode())
-                client.send(path)
-    finally:
-        logs.LOGGER.handlers = []
-        logs.LOGGER.propagate = True
-    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    with Process(sqlite_url, tmp_path / "log") as running:
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
+
+        def send(method, path, body=None, token=text):
+            content = None if body is None else json.dumps(body)
+            headers = bearer(token) | {"Content-Type": "application/json"}
+            connection.request(method, path, content, headers)
+            connection.getresponse().read()
+
+        send("POST", "/v1/studies", {"name": "mix", "problem": STAR})
+        send("GET", f"/v1/studies/{text}")  # in the wrong place
+        send("GET", f"/v1/studies?token={text}")
+        send("POST", "/v1/studies", {"name": text})
+        send("GET", "/v1/studies", token=f"{text}x")
+        for odd in (
+            text.replace("_", "%5F"),
+            text.replace("_", "%5f"),
+            text.upper(),
+            text.replace("_", "%255F"),
+            "".join(f"%{ord(c):02X}" for c in text),
+            "x" * 200 + "".join(f"%{ord(c):02X}" for c in text),
+        ):
+            send("GET", f"/v1/studies/{odd}")
+        connection.close()
+        running.stop()
+        lines = [json.loads(line) for line in running.log().splitlines()]
+    whole = json.dumps(lines)
+    lines = [line for line in lines if line["event"] == "request"]
     assert [line["status"] for line in lines] == [201, 404, 200, 422, 401] + [404] * 6
     # Each tells that there was a token, and whose; of the last one the line holds only a part.
     assert [f"{text[:12]}..." in line["path"].lower() for line in lines[5:]] == [True] * 6
     assert {line["token"] for line in lines[:3]} == {text.split("_")[1]}
-    assert {*lines[0]} == {
-        "time",
-        "level",
-        "event",
-        "id",
-        "method",
-        "path",
-        "status",
-        "ms",
-        "token",
-    }
-    for line in lines:
-        shown = unquote(unquote(json.dumps(line))).lower()
-        assert not any(secret.lower()[i : i + 6] in shown for i in range(len(secret) - 5))
+    names = ("time", "level", "event", "id", "method", "path", "status", "ms", "token")
+    assert {*lines[0]} == {*names}
+    shown = unquote(unquote(whole)).lower()
+    assert not any(secret.lower()[i : i + 6] in shown for i in range(len(secret) - 5))
     assert lines[0]["path"] == "/v1/studies"
 
 
@@ -147,19 +102,21 @@ def test_requests_are_counted_by_their_whole_path(client):
     assert {*paths} <= {*counted}
 
 
-def test_time_classes_add_up():
-    metrics = Metrics()
-    for seconds in (0.001, 0.02, 3.0, 99.0):
-        metrics.count("GET", "/", 200, seconds)
-    value, _ = read(metrics.text(NONE, []).decode())
-
-    def count(end):
-        return value("request_seconds_bucket", route="/", le=end)
-
-    assert (count("0.005"), count("0.025"), count("2.5"), count("5")) == (1, 2, 2, 3)
-    assert (count("30"), count("+Inf")) == (3, 4)
-    assert value("request_seconds_count", route="/") == 4
-    assert value("request_seconds_sum", route="/") == pytest.approx(102.021)
+def test_time_classes_add_up(client):
+    """Each holds what the ones before it hold; the last one holds all."""
+    for _ in range(20):
+        client.get("/v1/studies")
+    text = client.get("/metrics").text
+    value, _ = read(text)
+    route = "/v1/studies"
+    ends = sorted({float(end) for end in re.findall(r'le="([^"]+)"', text)})
+    counts = [
+        value("request_seconds_bucket", route=route, le="+Inf" if end == math.inf else str(end))
+        for end in ends
+    ]
+    assert counts == sorted(counts)
+    assert counts[-1] == value("request_seconds_count", route=route) == 20
+    assert 0 < value("request_seconds_sum", route=route) < 60
 
 
 def test_every_metric_has_its_name(client, study):
@@ -188,8 +145,9 @@ def test_every_metric_has_its_name(client, study):
     }
 
 
-def test_services_count_for_themselves(client):
+def test_services_count_for_themselves(client, tmp_path):
     """Two services in one process have nothing in common."""
     client.get("/v1/studies")
-    other, _ = read(Metrics().text(NONE, []).decode())
-    assert other("requests_total", method="GET", route="/v1/studies", status="200") is None
+    with serving(tmp_path / "other.db") as other:
+        value, _ = read(other.get("/metrics").text)
+    assert value("requests_total", method="GET", route="/v1/studies", status="200") is None

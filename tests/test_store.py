@@ -1,21 +1,17 @@
-"""Stores: URLs and versions."""
+"""What every store does, on SQLite and on PostgreSQL: URLs, versions, journals, writers."""
 
 import os
 import sqlite3
 import subprocess
 import sys
-import textwrap
 import threading
+from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 import simplexplore as sx
 import workers
-from simplexplore.study import migrations
-from simplexplore.study.store import Store
-from simplexplore.study.study import Study
-from stores import answered
+from stores import answered, execute
 
 
 @pytest.mark.parametrize(
@@ -32,18 +28,19 @@ from stores import answered
     ],
 )
 def test_urls_that_are_none(url, message):
-    with pytest.raises(sx.SettingError, match=message):
-        Store(url)
+    for look in (sx.Study.list, lambda url: sx.Study.create(url, "mix", workers.star())):
+        with pytest.raises(sx.SettingError, match=message):
+            look(url)
 
 
 def test_a_path_is_a_url(tmp_path):
-    Study.create(tmp_path / "x.db", "mix", workers.star(), "ctns")
-    assert [row["name"] for row in Study.list(f"sqlite:///{tmp_path / 'x.db'}")] == ["mix"]
+    sx.Study.create(tmp_path / "x.db", "mix", workers.star(), "ctns")
+    assert [row["name"] for row in sx.Study.list(f"sqlite:///{tmp_path / 'x.db'}")] == ["mix"]
 
 
 def test_a_drive_is_no_protocol(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Store("c:x.db")
+    answered("c:x.db")
     assert (tmp_path / "c:x.db").exists()
 
 
@@ -51,7 +48,7 @@ def test_names_that_are_no_text(url):
     # What a terminal makes of bytes that are not UTF-8.
     study = answered(url)
     for wrong in (
-        lambda: Study.open(url, "\udcff"),
+        lambda: sx.Study.open(url, "\udcff"),
         lambda: study.ask(key="\udcff"),
         lambda: study.tell(arm="a", reward=0.5, key="\udcff"),
     ):
@@ -73,37 +70,14 @@ def test_a_relative_path_is_where_it_was(tmp_path, monkeypatch):
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_system_without_file_locks(tmp_path, monkeypatch):
-    monkeypatch.setattr("simplexplore.study.sqlite_file.fcntl", None)
-    monkeypatch.delattr("os.O_CLOEXEC")
-    study = answered(tmp_path / "x.db")
-    assert study.verify()
-
-
-def test_a_child_leaves_its_parents_connections_alone(server):
-    store = Store(server.database())
-
-    def session():
-        with store.reading() as connection:
-            return connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
-
-    before = session()
-    child = os.fork()
-    if child == 0:
-        store.close()
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert session() == before
-
-
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(sx.StoreError, match="there is no folder"):
-        Store(tmp_path / "no" / "x.db")
+        sx.Study.create(tmp_path / "no" / "x.db", "mix", workers.star())
 
 
 def test_passwords_are_not_shown():
     with pytest.raises(sx.StoreError) as caught:
-        Store("postgresql://me:hunter2@127.0.0.1:1/base")
+        sx.Study.list("postgresql://me:hunter2@127.0.0.1:1/base")
     assert "hunter2" not in str(caught.value)
     assert "cannot be reached" in str(caught.value)
 
@@ -111,60 +85,13 @@ def test_passwords_are_not_shown():
 # ---------------------------------------------------------------------- versions
 
 
-def version(store):
-    with store.reading() as connection:
-        return connection.execute(sa.text("SELECT version FROM simplexplore_schema")).scalar_one()
-
-
 def test_a_newer_store_is_left_alone(url):
-    study = answered(url)
-    with study.store.writing() as connection:
-        connection.execute(sa.text("UPDATE simplexplore_schema SET version = 99"))
-    known = len(migrations.MIGRATIONS)
-    message = (
-        rf"made by a newer simplexplore \(store version 99; this program knows {known}\); upgrade"
-    )
-    with pytest.raises(sx.StoreError, match=message):
-        Study.open(url, "mix")
-    with study.store.writing() as connection:
-        connection.execute(sa.text(f"UPDATE simplexplore_schema SET version = {known}"))
-    assert Study.open(url, "mix").verify()
-
-
-def test_an_older_store_is_brought_up_to_date(url, monkeypatch):
-    study = answered(url)
-    before = study.events()
-    study.close()
-
-    def add_column(connection):
-        connection.execute(sa.text("ALTER TABLE studies ADD COLUMN owner TEXT"))
-
-    monkeypatch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, add_column])
-    store = Store(url)
-    assert version(store) == len(migrations.MIGRATIONS)
-    Store(url)  # once is enough
-    with store.reading() as connection:
-        assert "owner" in {
-            column["name"] for column in sa.inspect(connection).get_columns("studies")
-        }
-    assert Study.open(store, "mix").events() == before
-    assert Study.open(store, "mix").verify()
-
-
-def test_a_migration_that_fails_changes_nothing(url, monkeypatch):
     answered(url).close()
-
-    def fail(connection):
-        connection.execute(sa.text("ALTER TABLE studies ADD COLUMN owner TEXT"))
-        raise RuntimeError("out of luck")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, fail])
-        with pytest.raises(RuntimeError, match="out of luck"):
-            Store(url)
-    store = Store(url)
-    assert version(store) == len(migrations.MIGRATIONS)
-    assert Study.open(store, "mix").verify()
+    execute(url, "UPDATE simplexplore_store SET version = 99")
+    message = r"made by a newer simplexplore \(store version 99; this program knows 1\); upgrade"
+    for look in (sx.Study.list, lambda url: sx.Study.open(url, "mix")):
+        with pytest.raises(sx.StoreError, match=message):
+            look(url)
 
 
 def test_tables_of_another_program(tmp_path):
@@ -172,7 +99,7 @@ def test_tables_of_another_program(tmp_path):
         connection.execute("CREATE TABLE studies (id INTEGER)")
     connection.close()
     with pytest.raises(sx.StoreError, match="holds tables of another program"):
-        Store(tmp_path / "other.db")
+        sx.Study.create(tmp_path / "other.db", "mix", workers.star())
 
 
 def test_looking_makes_no_tables(tmp_path, server):
@@ -181,41 +108,106 @@ def test_looking_makes_no_tables(tmp_path, server):
         connection.execute("CREATE TABLE t (id INTEGER)")
     connection.close()
     for url in (path, server.database()):
-        for look in (Study.list, lambda url: Study.open(url, "mix")):
+        for look in (sx.Study.list, lambda url: sx.Study.open(url, "mix")):
             with pytest.raises(sx.StoreError, match="holds no studies; 'simplexplore study create"):
                 look(url)
-        Store(url)  # tables of others are no obstacle
-        assert Study.list(url) == []
+        answered(url)  # tables of others are no obstacle
+        assert [one["name"] for one in sx.Study.list(url)] == ["mix"]
 
 
 def test_first_ones_at_the_same_time(url):
-    code = textwrap.dedent(
-        f"""
-        import simplexplore.study.store as stores
-        stores.Store({url!r})
-        """
-    )
+    code = """
+import sys
+sys.path.insert(0, sys.argv[3])
+import simplexplore as sx, workers
+sx.Study.create(sys.argv[1], sys.argv[2], workers.star())
+"""
+    here = str(Path(__file__).parent)
+    names = ["one", "two", "three", "four"]
     running = [
-        subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(4)
+        subprocess.Popen([sys.executable, "-c", code, url, name, here], stderr=subprocess.PIPE)
+        for name in names
     ]
     for process in running:
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors.decode()
-    assert version(Store(url)) == len(migrations.MIGRATIONS)
+    assert {one["name"] for one in sx.Study.list(url)} == {*names}
+
+
+# ---------------------------------------------------------------------- journals
+
+
+def test_events_come_back_as_they_were(url):
+    study = sx.Study.create(url, "Müller's 🙂", workers.star(delta=0.1), "ctns")
+    (pull,) = study.ask(key="'); --")
+    study.tell(pull, 0.1 + 0.2)
+    study.tell(arm="b", reward=-5e-324, key="ä🙂'\"%")
+    study.tell(arm="b", reward=1e29)
+    study.note("ü 🙂 \\ %s :x")
+    study.extend(1e-300)
+    events = study.events()
+    assert [one.get("reward") for one in events] == [None, 0.1 + 0.2, -5e-324, 1e29, None, None]
+    assert [one.get("key") for one in events][:3] == ["'); --", None, "ä🙂'\"%"]
+    assert events[4]["text"] == "ü 🙂 \\ %s :x"
+    study.close()
+    for one in (study, sx.Study.open(url, "Müller's 🙂")):  # closed, it opens again
+        assert one.events() == list(one.each_event()) == events
+        assert one.events(after=2, limit=2) == events[2:4]
+        assert one.events(after=6) == []
+        assert one.verify()
+
+
+def test_studies_have_journals_of_their_own(url):
+    one, two = (sx.Study.create(url, name, workers.star(), "ctns") for name in ("one", "two"))
+    one.ask(3, key="k")
+    two.note("hello", key="k")
+    assert [event["event"] for event in two.events()] == ["noted"]
+    assert sx.Study.list(url)[0]["name"] == "two"
+    assert [one.head, two.head] == [3, 1]
+
+
+def test_more_pulls_and_keys_than_a_statement_takes(url):
+    study = sx.Study.create(url, "mix", workers.star(), "uniform", expire_after=None)
+    pulls = study.ask(2000)
+    pairs = [(pull, 0.5) for pull in pulls]
+    keyed = [sx.Reward(1.0, arm="a", key=f"k{i}") for i in range(2000)]
+    for outcome, known in (("told", "elsewhere"), ("repeated", "repeated")):
+        assert {one.outcome for one in study.tell_many(pairs)} == {outcome}
+        assert {one.outcome for one in study.tell_many(keyed)} == {known}
+    assert study.head == 6000
+    assert study.verify()
+
+
+def test_writers_of_a_study_wait_for_each_other(url):
+    sx.Study.create(url, "mix", workers.star(), "ctns").close()
+
+    def work():
+        with sx.Study.open(url, "mix") as study:
+            for _ in range(10):
+                study.note("hello")
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with sx.Study.open(url, "mix") as study:
+        assert [event["seq"] for event in study.events()] == list(range(1, 61))
+        assert study.verify()
 
 
 def test_any_number_of_threads_may_look(url):
-    store = Store(url)
+    study = answered(url)
     together = threading.Barrier(20, timeout=120)
+    found = []
 
     def look():
-        with store.reading() as connection:
-            connection.exec_driver_sql("SELECT 1")
-            together.wait()
+        together.wait()
+        found.append(study.status()["rewards"])
 
     threads = [threading.Thread(target=look) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not together.broken
+    assert found == 20 * [20]

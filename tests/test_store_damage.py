@@ -1,20 +1,18 @@
 """Damage to a store: it is found, named and harms nothing else."""
 
+import contextlib
 import io
 import json
+import zlib
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 
 import simplexplore as sx
 import workers
 from nightly import crossed
-from simplexplore.study.events import Event, EventError
-from simplexplore.study.state import State
-from simplexplore.study.store import Store
-from simplexplore.study.study import Study
-from stores import SET, STORES, execute, fill
+from simplexplore.study.events import link
+from stores import SET, STORES, execute, fill, rows
 
 COPY = (
     "INSERT INTO events (study, seq, at, kind, arm, reward, checksum) SELECT study, 13, at, kind,"
@@ -69,10 +67,10 @@ ROWS = [
     ("head = 16", "event 16 is missing"),
     ("head = 0", "its row and event 0"),
     ("checksum = 5", "its row and event 15, the last one, do not agree"),
-    ("settings = '{'", "what it was made with"),
-    ("settings = '{}'", "what it was made with"),
-    ("problem = 'arms = 3'", "what it was made with"),
-    ("fixed = NULL", "what it was made with"),
+    ("settings = '{'", "checksum mismatch in its definition"),
+    ("settings = '{}'", "checksum mismatch in its definition"),
+    ("problem = 'arms = 3'", "checksum mismatch in its definition"),
+    ("fixed = 5", "checksum mismatch in its definition"),
     ("head = -1", "its row says head = -1"),
     ("changed = 1e300", "its row says changed = 1e\\+300"),
     ("progress = 7", "its row says progress = 7.0"),
@@ -88,7 +86,7 @@ def test_a_damaged_event_is_found_and_named(url, case):
     running = fill(url)
     other = fill(url, "other")
     execute(url, *statements)
-    fresh = Study.open(url, "mix")
+    fresh = sx.Study.open(url, "mix")
     words = rf"study 'mix' is damaged: event {seq} .*Put back a copy of the store"
     for look in (
         fresh.status,
@@ -103,7 +101,7 @@ def test_a_damaged_event_is_found_and_named(url, case):
             look()
     # What comes before can be read, and studies beside it go on.
     assert len(fresh.events(limit=seq - 1)) == seq - 1
-    assert {one["name"] for one in Study.list(url)} == {"mix", "other"}
+    assert {one["name"] for one in sx.Study.list(url)} == {"mix", "other"}
     if case != "of another study":
         assert other.ask()
         assert other.verify()
@@ -116,7 +114,7 @@ def test_a_damaged_event_is_found_and_named(url, case):
 def test_text_for_a_number(sqlite_url, seq, change):
     fill(sqlite_url)
     execute(sqlite_url, SET.format(change, seq))
-    study = Study.open(sqlite_url, "mix")
+    study = sx.Study.open(sqlite_url, "mix")
     for look in (study.status, study.ask, study.verify, study.events):
         with pytest.raises(sx.StoreError, match=f"'mix' is damaged: event {seq} "):
             look()
@@ -146,12 +144,12 @@ def test_a_damaged_row_hides_no_other(url, damage):
     fill(url)
     other = fill(url, "other")
     execute(url, f"UPDATE studies SET {change} WHERE name = 'mix'")
-    listed = {one["name"]: one for one in Study.list(url)}
+    listed = {one["name"]: one for one in sx.Study.list(url)}
     assert "trouble" not in listed["other"]
     assert listed["mix"]["trouble"].startswith("damaged: ")
     assert json.loads(json.dumps(listed, allow_nan=False)) == listed
     with pytest.raises(sx.StoreError, match=f"study 'mix' is damaged: .*{words}"):
-        Study.open(url, "mix").status()
+        sx.Study.open(url, "mix").status()
     assert other.verify()
 
 
@@ -162,150 +160,160 @@ def test_text_for_a_number_of_a_row(sqlite_url, change):
     fill(sqlite_url)
     fill(sqlite_url, "other")
     execute(sqlite_url, f"UPDATE studies SET {change}, state = 'stopped' WHERE name = 'mix'")
-    listed = {one["name"]: one.get("trouble") for one in Study.list(sqlite_url)}
+    listed = {one["name"]: one.get("trouble") for one in sx.Study.list(sqlite_url)}
     assert listed["other"] is None
     assert listed["mix"]
     with pytest.raises(sx.StoreError, match="study 'mix' is damaged"):
-        Study.open(sqlite_url, "mix").status()
+        sx.Study.open(sqlite_url, "mix").status()
 
 
 @pytest.mark.parametrize(
     "statement",
     [
-        "DELETE FROM simplexplore_schema",
-        "INSERT INTO simplexplore_schema (version) VALUES (2)",
-        "UPDATE simplexplore_schema SET version = -1",
-        "UPDATE simplexplore_schema SET version = NULL",
+        "DELETE FROM simplexplore_store",
+        "INSERT INTO simplexplore_store (version, identity) VALUES (2, 'x')",
+        "UPDATE simplexplore_store SET version = -1",
     ],
 )
 def test_a_store_that_does_not_say_its_version(url, statement):
     fill(url).close()
     execute(url, statement)
-    for look in (Store, Study.list, lambda url: Study.open(url, "mix")):
+    for look in (sx.Study.list, lambda url: sx.Study.open(url, "mix")):
         with pytest.raises(sx.StoreError, match=r"is damaged: it does not say of which version"):
             look(url)
 
 
-def test_a_history_that_cannot_be_read(url):
-    study = fill(url)
-    execute(url, "UPDATE history SET policy = '['")
-    with pytest.raises(sx.StoreError, match="'mix' is damaged: its history cannot be read"):
-        study.history()
-    assert study.verify()
+def linked_anew(url):
+    """Make checksums match a journal that was changed."""
+    columns = 'kind, pull, arm, reward, "key", data, at, seq, checksum'
+    checksum = 1
+    for event in rows(url, f"SELECT {columns} FROM events WHERE study = 1 ORDER BY seq"):
+        data = event[5]
+        with contextlib.suppress(TypeError, ValueError):  # as it is
+            data = json.loads(data)
+        checksum = link(checksum, (*event[:5], data, *event[6:]))
+        execute(url, SET.format(f"checksum = {checksum}", event[7]))
+    execute(url, f"UPDATE studies SET checksum = {checksum}")
+
+
+@pytest.mark.parametrize("arm", [1_000_000, -2])
+def test_an_arm_out_of_range_whatever_its_checksum(sqlite_url, arm):
+    """Compiled code trusts in numbers of arms."""
+    fill(sqlite_url).close()
+    execute(sqlite_url, SET.format(f"arm = {arm}", 7))
+    linked_anew(sqlite_url)
+    for look in (sx.Study.status, sx.Study.ask, sx.Study.verify):
+        study = sx.Study.open(sqlite_url, "mix")
+        with pytest.raises(sx.StoreError, match=f"event 7 names arm number {arm}"):
+            look(study)
 
 
 def test_zero_has_no_sign(url):
-    study = Study.create(url, "mix", workers.star(), "ctns")
+    study = sx.Study.create(url, "mix", workers.star(), "ctns")
     (pull,) = study.ask()
     study.tell(pull, -0.0)
     assert [str(event["reward"]) for event in study.events(after=1)] == ["0.0"]
     study.tell(arm="b", reward=-0.0, key="k")
-    assert Study.open(url, "mix").verify()
+    assert sx.Study.open(url, "mix").verify()
     assert study.tell(arm="b", reward=-0.0, key="k").outcome == "repeated"
 
 
 # ---------------------------------------------------------------------- snapshots
 
 
-@pytest.fixture
-def many_snapshots(monkeypatch):
-    monkeypatch.setattr("simplexplore.study.transaction.SNAPSHOT_EVERY", 10)
+def with_snapshot(url, name="mix"):
+    """A study as `fill` makes it, with a correction, after which its state is written down."""
+    study = fill(url, name)
+    study.tell(arm="a", reward=9.0)
+    study.void(event=study.head, reason="a mistake")
+    assert rows(url, "SELECT count(*) FROM snapshots") != [(0,)]
+    return study
 
 
-@pytest.mark.usefixtures("many_snapshots")
-def test_a_snapshot_brings_delta_back(url):
-    study = Study.create(url, "mix", workers.star(delta=0.1), "ctns")
+def snapshot_of(url):
+    ((data,),) = rows(url, "SELECT data FROM snapshots WHERE study = 1")
+    return bytes(data)
+
+
+def replace_snapshot(url, data):
+    execute(url, "UPDATE snapshots SET data = :data WHERE study = 1", data=data)
+
+
+def as_before(study, before):
+    return study.status() | {"now": 0} == before | {"now": 0} and study.verify()
+
+
+@pytest.mark.parametrize("events", [20, 5000])
+def test_a_snapshot_brings_everything_back(url, events):
+    """Also delta, what is pending, and the answer; more events than are replayed."""
+    study = sx.Study.create(url, "mix", workers.star(delta=0.1), "ctns")
     study.extend(0.01)
-    study.ask(20)
-    whole = list(study._replica.each_event())
-    state = State.from_snapshot(study._replica.plan, study._replica._state.snapshot())
-    assert state.engine.plan.delta == 0.01
-    assert state.same_as(study._replica._state)
-    fresh = Study.open(url, "mix")
+    pulls = study.ask(events)
+    study.tell_many([(pull, 30 * workers.MEANS[pull.arm]) for pull in pulls[:-3]])
+    study.tell(arm="b", reward=-7.0)
+    study.void(event=study.head, reason="a mistake")
+    assert study.stopped
+    fresh = sx.Study.open(url, "mix")
+    assert as_before(fresh, study.status())
     assert fresh.status()["delta"] == 0.01
+    assert fresh.pending() == pulls[-3:]
+    assert fresh.answer == study.answer
     with pytest.raises(sx.SettingError, match=r"it has 0\.01, got 0\.05"):
         fresh.extend(0.05)
-    assert fresh.verify()
-    assert list(fresh._replica.each_event()) == whole
+    assert list(fresh.each_event()) == study.events()
 
 
-def test_a_snapshot_brings_everything_back(sqlite_url):
-    study = Study.create(sqlite_url, "mix", workers.star(delta=0.1), "ctns")
-    pulls = study.ask(400)
-    study.tell_many([(pull, 30 * workers.MEANS[pull.arm]) for pull in pulls[:-3]])
-    assert study.stopped
-    state = study._replica._state
-    again = State.from_snapshot(study._replica.plan, state.snapshot())
-    assert again.same_as(state)
-    assert again.answer == study.answer
-    assert list(again.pending) == [398, 399, 400]
-    assert again.totals == state.totals
-
-
-@pytest.mark.usefixtures("many_snapshots")
 def test_a_snapshot_that_says_something_else_is_ignored(url):
     # It can be read, and is of this journal; only its checksum tells.
-    study = fill(url)
-    before = study.status()
-    with study.store.writing() as connection:
-        (data,) = connection.execute(sa.text("SELECT data FROM snapshots")).one()
-        with np.load(io.BytesIO(data)) as file:
-            arrays = dict(file)
-        (counts,) = [name for name in arrays if name.endswith("mean")]
-        arrays[counts] = arrays[counts] + 1
-        changed = io.BytesIO()
-        np.savez(changed, **arrays)
-        new = {"data": changed.getvalue()}
-        connection.execute(sa.text("UPDATE snapshots SET data = :data"), new)
-    assert Study.open(url, "mix").status() | {"now": 0} == before | {"now": 0}
+    before = with_snapshot(url).status()
+    with np.load(io.BytesIO(snapshot_of(url))) as file:
+        arrays = dict(file)
+    changed = [name for name in arrays if arrays[name].dtype == float and arrays[name].size]
+    assert changed
+    arrays |= {name: arrays[name] + 1 for name in changed}
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    replace_snapshot(url, file.getvalue())
+    assert as_before(sx.Study.open(url, "mix"), before)
 
 
 def test_a_state_that_differs_is_not_verified(sqlite_url):
-    study = fill(sqlite_url)
-    study._replica._state.engine.run.mean[0] += 1e-12
-    assert not study.verify()
+    # A snapshot that is wrong and has the checksum of what it says.
+    with_snapshot(sqlite_url).close()
+    with np.load(io.BytesIO(snapshot_of(sqlite_url))) as file:
+        arrays = dict(file)
+    file = io.BytesIO()
+    np.savez(file, **(arrays | {"run.mean": arrays["run.mean"] + 1e-12}))
+    replace_snapshot(sqlite_url, file.getvalue())
+    execute(sqlite_url, f"UPDATE snapshots SET checksum = {zlib.crc32(file.getvalue())}")
+    assert not sx.Study.open(sqlite_url, "mix").verify()
 
 
-def test_arms_are_checked_before_compiled_code(sqlite_url):
-    state = fill(sqlite_url)._replica._state
-    for arm in (5, 10**9, -2, -(10**9)):
-        for kind in ("asked", "elsewhere"):
-            with pytest.raises(EventError, match="names an arm that is not there"):
-                state.decide([Event(kind, 8 if kind == "asked" else None, arm, 0.5)], 0.0)
-
-
-@pytest.mark.usefixtures("many_snapshots")
 def test_a_damaged_snapshot_is_ignored(url):
-    study = fill(url)
-    before = study.status()
-    store = study.store
-    with store.writing() as connection:
-        (data,) = connection.execute(sa.text("SELECT data FROM snapshots")).one()
-        data = bytearray(data)
-        for at in range(200, len(data), 97):
-            data[at] ^= 1
-        connection.execute(sa.text("UPDATE snapshots SET data = :data"), {"data": bytes(data)})
-    fresh = Study.open(url, "mix")
-    assert fresh.status() | {"now": 0} == before | {"now": 0}
-    assert fresh.verify()
+    before = with_snapshot(url).status()
+    data = bytearray(snapshot_of(url))
+    for at in range(200, len(data), 97):
+        data[at] ^= 1
+    replace_snapshot(url, bytes(data))
+    assert as_before(sx.Study.open(url, "mix"), before)
 
 
-@pytest.mark.usefixtures("many_snapshots")
 def test_damage_before_a_snapshot_is_found(url):
-    fill(url)
+    with_snapshot(url)
     execute(url, SET.format("reward = 0.75", 8))
-    with pytest.raises(sx.StoreError, match="'mix' is damaged: event 8 is not what was recorded"):
-        Study.open(url, "mix").status()
+    for look in (sx.Study.ask, sx.Study.status):
+        words = "'mix' is damaged: event 8 is not what was recorded"
+        with pytest.raises(sx.StoreError, match=words):
+            look(sx.Study.open(url, "mix"))
 
 
-@pytest.mark.usefixtures("many_snapshots")
 def test_a_snapshot_of_another_journal_is_ignored(url):
-    one, two = fill(url), fill(url, "other")
+    one, two = with_snapshot(url), with_snapshot(url, "other")
     two.tell(arm="b", reward=7.0)
     execute(
         url,
         "DELETE FROM snapshots WHERE study = 1",
         "UPDATE snapshots SET study = 1 WHERE study = 2",
     )
-    assert Study.open(url, "mix").status()["arms"] == one.status()["arms"]
-    assert Study.open(url, "mix").verify()
+    assert sx.Study.open(url, "mix").status()["arms"] == one.status()["arms"]
+    assert sx.Study.open(url, "mix").verify()

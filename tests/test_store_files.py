@@ -1,18 +1,25 @@
 """Files of a store that go away, may only be read, or are locked; servers that restart."""
 
+import contextlib
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 import simplexplore as sx
 import workers
-from permissions import open_folder, ordinary_user
-from simplexplore.study.store import Store
-from simplexplore.study.study import Study
-from stores import execute, fill
+from nightly import nightly
+from permissions import bound
+from servers import Process
+from stores import execute, fill, rows
 
 # ---------------------------------------------------------------------- files that go away
 
@@ -69,20 +76,20 @@ def test_a_file_that_was_replaced(tmp_path, also):
     if also:  # then it goes on with what is there now
         assert study.status()["rewards"] == 6
         study.tell(arm="a", reward=2.0)
-        assert Study.open(path, "mix").status()["rewards"] == 7
+        assert sx.Study.open(path, "mix").status()["rewards"] == 7
 
 
 def test_a_file_that_goes_just_before_it_is_acknowledged(tmp_path, monkeypatch):
     path = tmp_path / "x.db"
     study = fill(path)
-    flush = study.store._file.flush
+    sync = os.fsync
 
-    def late():
-        for file in tmp_path.glob("x.db*"):
-            file.unlink()
-        flush()
+    def late(file):
+        sync(file)
+        for one in tmp_path.glob("x.db*"):
+            one.unlink()
 
-    monkeypatch.setattr(study.store._file, "flush", late)
+    monkeypatch.setattr(os, "fsync", late)
     with pytest.raises(sx.StoreError, match="was deleted or replaced while it was open"):
         study.tell(arm="a", reward=1.0)
 
@@ -100,11 +107,11 @@ def test_a_database_that_was_made_anew(server):
     # The study's number and code may be the same by chance; the identity of the store is not.
     url = server.database()
     study = fill(url)
-    execute(url, "UPDATE simplexplore_identity SET identity = 'another'")
+    execute(url, "UPDATE simplexplore_store SET identity = 'another'")
     for wrong in (study.ask, study.status, lambda: study.tell(arm="a", reward=0.5)):
         with pytest.raises(sx.UnknownStudyError, match=r"study 'mix' is not in .* any more"):
             wrong()
-    assert Study.open(url, "mix").verify()
+    assert sx.Study.open(url, "mix").verify()
 
 
 # ---------------------------------------------------------------------- read-only stores
@@ -112,8 +119,8 @@ def test_a_database_that_was_made_anew(server):
 
 def look_at(path, folder):
     """Everything that needs no writing."""
-    assert [one["name"] for one in Study.list(path)] == ["mix"]
-    study = Study.open(path, "mix")
+    assert [one["name"] for one in sx.Study.list(path)] == ["mix"]
+    study = sx.Study.open(path, "mix")
     assert study.status()["rewards"] == 6
     assert len(study.events()) == 15
     assert study.verify()
@@ -122,53 +129,73 @@ def look_at(path, folder):
 
 
 def try_to_write(path):
-    study = Study.open(path, "mix")
+    study = sx.Study.open(path, "mix")
     for wrong in (study.ask, lambda: study.tell(arm="a", reward=1.0), lambda: study.note("x")):
         with pytest.raises(sx.StoreError, match=r"cannot be written.*Nothing was recorded"):
             wrong()
     with pytest.raises(sx.StoreError, match=r"cannot be written.*Nothing was recorded"):
-        Study.create(path, "new", workers.star())
+        sx.Study.create(path, "new", workers.star())
     study.close()
 
 
 @pytest.mark.parametrize("what", ["file", "folder", "both"])
 @pytest.mark.parametrize("is_open", [False, True])
-def test_a_read_only_store_can_be_read(what, is_open):
-    with open_folder() as folder, open_folder() as exports:
-        path = folder / "x.db"
-        study = fill(path)
-        if not is_open:
-            study.close()
-        exports.chmod(0o777)
-        with ordinary_user(folder):
-            if what != "folder":
-                for file in folder.glob("x.db*"):
-                    file.chmod(0o444)
-            if what != "file":
-                folder.chmod(0o555)
+def test_a_read_only_store_can_be_read(tmp_path, what, is_open):
+    folder = tmp_path / "store"
+    folder.mkdir()
+    path = folder / "x.db"
+    study = fill(path)
+    if not is_open:
+        study.close()
+    if what != "folder":
+        for file in folder.glob("x.db*"):
+            file.chmod(0o444)
+    if what != "file":
+        folder.chmod(0o555)
+    with bound():
+        look_at(path, tmp_path)
+        if (what, is_open) != ("folder", True):  # there, all files it needs are there
+            try_to_write(path)
+    study.close()
+
+
+def test_a_log_that_cannot_be_read(tmp_path):
+    path = tmp_path / "x.db"
+    study = fill(path)
+    copies = {file: file.read_bytes() for file in tmp_path.glob("x.db*")}
+    study.close()
+    for file, content in copies.items():
+        file.write_bytes(content)
+    (tmp_path / "x.db-shm").unlink()
+    tmp_path.chmod(0o555)
+    with bound(), pytest.raises(sx.StoreError, match=r"a part of it is in x\.db-wal, which cannot"):
+        sx.Study.list(path)
+
+
+def test_a_program_that_cannot_be_read(tmp_path):
+    path = tmp_path / "x.db"
+    fill(path).close()
+    package = tmp_path / "simplexplore"
+    shutil.copytree(Path(sx.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    sampler = package / "samplers" / "ctns.py"
+    sampler.chmod(0)
+    code = f"""
+        import simplexplore as sx
+        from permissions import bound
+        with bound():
             try:
-                look_at(path, exports)
-                if (what, is_open) != ("folder", True):  # there, all files it needs are there
-                    try_to_write(path)
-            finally:
-                folder.chmod(0o755)
-        study.close()
-
-
-def test_a_log_that_cannot_be_read():
-    with open_folder() as folder:
-        path = folder / "x.db"
-        study = fill(path)
-        copies = {file.name: file.read_bytes() for file in folder.glob("x.db*")}
-        study.close()
-        for name, content in copies.items():
-            (folder / name).write_bytes(content)
-        (folder / "x.db-shm").unlink()
-        with ordinary_user(folder):
-            folder.chmod(0o555)
-            with pytest.raises(sx.StoreError, match=r"a part of it is in x\.db-wal, which cannot"):
-                Study.list(path)
-            folder.chmod(0o755)
+                sx.Study.open({str(path)!r}, "mix")
+            except sx.SettingError as error:
+                print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parent}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == f"cannot read {sampler}: Permission denied.\n", done.stderr
 
 
 def test_a_read_only_database(server, tmp_path):
@@ -201,65 +228,137 @@ def test_opening_waits_for_a_restart(server):
     back = threading.Timer(1.0, server.start)
     back.start()
     try:
-        assert Study.open(url, "mix").verify()
+        assert sx.Study.open(url, "mix").verify()
     finally:
         back.join()
 
 
+def test_serving_waits_for_a_database_that_starts(server, tmp_path):
+    url = server.database()
+    server.stop()
+    back = threading.Timer(2.0, server.start)
+    back.start()
+    with Process(url, tmp_path / "log") as served, sx.connect(served.url) as service:
+        assert service.list() == []
+    back.join()
+
+
 def test_what_waiting_does_not_help(server):
     start = time.monotonic()
-    with pytest.raises(sx.StoreError, match="does not exist") as caught:
-        Study.open(server.database() + "x", "mix")
-    assert not caught.value.passing
+    with pytest.raises(sx.StoreError, match="does not exist"):
+        sx.Study.open(server.database() + "x", "mix")
     assert time.monotonic() - start < 25
 
 
 # ---------------------------------------------------------------------- power and locks
 
 
-def test_a_commit_is_on_the_disk_before_others_may_reset_the_log(tmp_path):
-    # NORMAL: what moves from the log into the database is flushed first. With OFF, a power
-    # failure during that damages the file.
-    store = Store(tmp_path / "x.db")
-    for context in (store.reading, store.writing):
-        with context() as connection:
-            for pragma, expected in (
-                ("synchronous", 1),
-                ("journal_mode", "wal"),
-                ("foreign_keys", 1),
-            ):
-                found = connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one()
-                assert found == expected, pragma
-
-
-def test_what_was_flushed_is_in_the_servers_log_on_disk(server):
+def test_what_was_acknowledged_is_in_the_servers_log_on_disk(server):
     # Commits do not wait for it, so that the flush has to.
-    store = Store(server.database())
+    url = server.database()
+    study = fill(url)
     for _ in range(5):
-        with store.writing() as connection:
-            connection.execute(sa.text("UPDATE simplexplore_identity SET identity = identity"))
-        with store.reading() as connection:
-            written = connection.execute(sa.text("SELECT pg_current_wal_insert_lsn()")).scalar_one()
-        store.flush()
-        with store.reading() as connection:
-            behind = connection.execute(
-                sa.text(
-                    "SELECT pg_wal_lsn_diff(CAST(:written AS pg_lsn), pg_current_wal_flush_lsn())"
-                ),
-                {"written": written},
-            ).scalar_one()
-        assert behind <= 0
+        study.note("hello")
+        behind = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), pg_current_wal_flush_lsn())"
+        assert rows(url, behind)[0][0] <= 0
 
 
-def test_who_writes_is_alone_before_it_has_read(tmp_path, monkeypatch):
-    # Without the lock file, as where the system has none: SQLite's own lock is enough, taken
-    # when the transaction begins. Taken later, two would decide on the same state.
-    monkeypatch.setattr("simplexplore.study.sqlite_file.fcntl", None)
-    monkeypatch.setattr("simplexplore.study.database.PATIENCE", 0.2)
+# ---------------------------------------------------------------------- copies and modes
+
+
+def test_files_are_for_their_owner(tmp_path):
+    """A store holds digests of tokens; who opens it to others does so for all its files."""
+    path = tmp_path / "x.db"
+    before = os.umask(0o022)
+    try:
+        study = fill(path)
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+        assert modes == dict.fromkeys(("x.db", "x.db-lock", "x.db-shm", "x.db-wal"), 0o600)
+        study.close()
+        path.chmod(0o660)
+        (tmp_path / "x.db-lock").unlink()
+        study.note("shared")
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+        assert set(modes.values()) == {0o660}
+    finally:
+        os.umask(before)
+
+
+def test_a_plain_copy_of_a_store_in_use(tmp_path):
+    """It holds what SQLite had moved out of the log; where that is nothing, the message helps."""
+    study = sx.Study.create(tmp_path / "x.db", "mix", workers.star())
+    study.ask(5)
+    shutil.copy(tmp_path / "x.db", tmp_path / "copy.db")
+    assert sx.Study.open(tmp_path / "copy.db", "mix").verify()
+    with contextlib.closing(sqlite3.connect(tmp_path / "empty.db")) as empty:
+        empty.execute("CREATE TABLE other (x)")
+    with pytest.raises(sx.StoreError, match=r"plain copy .* ends in -wal: .*study backup FILE"):
+        sx.Study.open(tmp_path / "empty.db", "mix")
+
+
+def test_a_backup_is_the_store_at_one_moment(tmp_path):
     study = fill(tmp_path / "x.db")
-    other = Study.open(tmp_path / "x.db", "mix")
-    with study.store.writing() as connection:
-        connection.exec_driver_sql("SELECT head FROM studies").all()
+    pulls = study.ask(200)
+
+    def work():
+        for pull in pulls:
+            study.tell(pull, 0.5)
+
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(work)
+        for turn in range(5):
+            study.backup(tmp_path / f"{turn}.db")
+        working.result()
+    study.backup(tmp_path / "0.db")  # takes the place of the first
+    assert not (tmp_path / "0.db").stat().st_mode & 0o077
+    heads = []
+    for turn in (*range(1, 5), 0):
+        copy = sx.Study.open(tmp_path / f"{turn}.db", "mix")
+        assert copy.verify()
+        heads.append(copy.head)
+    assert heads == sorted(heads)
+    assert heads[-1] == study.head
+    assert {file.suffix for file in tmp_path.iterdir()} == {".db", ".db-lock", ".db-shm", ".db-wal"}
+    with pytest.raises(sx.SettingError, match="that is the store itself"):
+        study.backup(tmp_path / "x.db")
+    problem = tmp_path / "mix.toml"
+    problem.write_text("arms = 3")
+    with pytest.raises(sx.SettingError, match="it is no store, and would be lost"):
+        study.backup(problem)
+    assert problem.read_text() == "arms = 3"
+    with pytest.raises(sx.SettingError, match=r"cannot write the copy: .*No such file"):
+        study.backup(tmp_path / "no" / "x.db")
+
+
+def test_a_database_is_copied_with_its_own_tools(server, tmp_path):
+    study = sx.Study.create(server.database(), "mix", workers.star())
+    with pytest.raises(sx.SettingError, match="use PostgreSQL's pg_dump"):
+        study.backup(tmp_path / "x.db")
+
+
+def test_who_writes_is_alone_before_it_has_read(tmp_path):
+    # Also a program that knows nothing of ours: taken later, two would decide on the same state.
+    study = fill(tmp_path / "x.db")
+    watching = sx.Study.open(tmp_path / "x.db", "mix")
+    with contextlib.closing(sqlite3.connect(tmp_path / "x.db")) as other:
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("SELECT head FROM studies").fetchall()
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(study.ask)
+            time.sleep(0.5)
+            assert not asked.done()
+            assert watching.status()["rewards"] == 6  # who reads does not wait
+            other.rollback()
+            assert asked.result()
+    assert study.verify()
+
+
+@nightly
+def test_who_keeps_a_store_locked_is_named(tmp_path):
+    study = fill(tmp_path / "x.db")
+    with contextlib.closing(sqlite3.connect(tmp_path / "x.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
         with pytest.raises(sx.StoreError, match="another program kept it locked"):
-            other.ask()
-    assert other.ask()
+            study.ask()
+    assert study.ask()

@@ -3,116 +3,70 @@
 import fcntl
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import time
 
-import sqlalchemy as sa
-
 import simplexplore as sx
-from simplexplore.study.store import Store
-from simplexplore.study.study import Study
 from stores import fill
 
-FORKS = """
-    import os, signal, sys, threading, time
-    import simplexplore as sx
-    study = sx.Study.open({url!r}, "mix")
-    over = threading.Event()
 
-    def work():
-        while not over.is_set():
-            study.tell_many([(pull, 0.5) for pull in study.ask(2)])
-            study.status()
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    children = []
-    for _ in range(8):
-        time.sleep(0.05)
-        child = os.fork()
-        if child == 0:
-            signal.alarm(60)  # a child that hangs is killed
-            try:
-                study.tell_many([(pull, 0.25) for pull in study.ask(3)])
-                study.status()
-                assert study.verify()
-            except sx.StoreError as error:
-                os._exit(3 if "forked" in str(error) else 4)
-            except BaseException:
-                import traceback
-                traceback.print_exc()
-                os._exit(5)
-            os._exit(0)
-        children.append(child)
-    codes = [os.waitpid(child, 0)[1] for child in children]
-    over.set()
-    for thread in threads:
-        thread.join()
-    assert study.verify()
-    print(*codes)
-"""
-
-
-def test_forks_while_threads_work(url):
-    fill(url).close()
-    code = textwrap.dedent(FORKS.format(url=url))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    codes = [int(status) for status in done.stdout.split()]
-    # Each has worked, or said that it could not: by then, others may be at work for too long.
-    assert set(codes) <= {0, 3 << 8}, (codes, done.stderr)
-    assert codes.count(0) >= 4, codes
-    study = Study.open(url, "mix")
-    quarters = [event for event in study.events() if event.get("reward") == 0.25]
-    assert len(quarters) == 3 * codes.count(0)
-    assert study.verify()
-
-
-def test_a_child_has_connections_of_its_own(server):
-    store = Store(server.database())
-
-    def backend():
-        with store.reading() as connection:
-            return connection.execute(sa.text("SELECT pg_backend_pid()")).scalar_one()
-
-    mine = backend()
+def in_child(work):
+    """What a child says of some work: nothing, or its error."""
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(30)
-        os._exit(int(backend() == mine))
+        signal.alarm(60)  # a child that hangs is killed
+        try:
+            work()
+        except sx.StoreError as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as said:
+        text = said.read()
     assert os.waitpid(child, 0)[1] == 0
-    assert backend() == mine  # which the child has left alone
+    return text
 
 
-def test_a_fork_in_the_middle_of_a_transaction(url):
+def test_a_child_opens_a_study_of_its_own(url):
     study = fill(url)
-    with study.store.reading() as connection:
-        connection.execute(sa.text("SELECT 1"))
-        child = os.fork()
-        if child == 0:
-            signal.alarm(30)
-            try:
-                study.ask()
-            except sx.StoreError as error:
-                os._exit(0 if "was forked while a study was being used" in str(error) else 1)
-            os._exit(2)
-    assert os.waitpid(child, 0)[1] == 0
-    assert study.ask()
+    for work in (study.ask, study.status, study.verify, lambda: sx.Study.open(study.store, "mix")):
+        assert in_child(work).endswith("was opened before a fork; open it in the child process.")
+    assert in_child(study.close) == ""
+
+    def work():
+        with sx.Study.open(url, "mix") as own:
+            own.tell(arm="a", reward=0.25)
+            assert own.verify()
+
+    assert in_child(work) == ""
+    assert study.events()[-1]["reward"] == 0.25
     assert study.verify()
+
+
+def test_a_file_that_is_in_use_at_the_fork(sqlite_url):
+    study = fill(sqlite_url)
+    with study.store.reading():
+        said = in_child(lambda: sx.Study.open(sqlite_url, "mix"))
+    assert "was in use when this process was forked" in said
+    assert study.verify()
+
+
+def test_a_child_leaves_its_parents_connections_alone(server):
+    store = sx.Study.create(server.database(), "mix", sx.Problem(2)).store
+
+    def session():
+        with store.reading() as connection:
+            return connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+
+    before = session()
+    assert in_child(store.close) == ""
+    assert session() == before
 
 
 def test_a_child_does_not_keep_the_lock(tmp_path):
     # It has the lock file open as its parent had, and lives for longer than the transaction.
-    store = Store(tmp_path / "x.db")
+    store = fill(tmp_path / "x.db").store
     with store.writing():
         child = os.fork()
         if child == 0:

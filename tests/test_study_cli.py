@@ -3,14 +3,16 @@
 import contextlib
 import csv
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import simplexplore as sx
-from simplexplore.cli import app as cli
+from commands import invoke
 from trials import trial
 
 MEAL = str(Path(__file__).parent.parent / "examples" / "meal.toml")
@@ -24,9 +26,8 @@ def _store(tmp_path, monkeypatch):
 
 
 def run(*args, code=0):
-    result = CliRunner().invoke(cli.app, ["study", *(str(arg) for arg in args)])
+    result = invoke("study", *args)
     assert result.exit_code == code, result.output
-    assert "Traceback" not in result.stderr
     return result
 
 
@@ -59,7 +60,7 @@ def test_from_problem_to_answer():
     assert status["state"] == "stopped"
     assert status["answer"]["policy"] == pytest.approx([12 / 39, 16 / 39, 11 / 39])
     text = run("status", "meal").stdout
-    assert "Answer: 0.308 pizza, 0.41 salmon, 0.282 lentils." in " ".join(text.split())
+    assert "Answer: 41% salmon, 30.8% pizza, 28.2% lentils." in " ".join(text.split())
     message = refuse("ask", "meal")
     assert "has stopped and hands out no more pulls" in message
     assert "0.308 pizza, 0.41 salmon, 0.282 lentils" in message
@@ -98,10 +99,13 @@ def test_ask_and_tell():
     lines = run("ask", "meal", "-n", "3").stdout.splitlines()
     pull, arm = lines[0].split("\t")
     assert arm == "pizza"
-    assert run("tell", "meal", pull, "-1.5").stdout == "1 reward.\n"
-    assert run("tell", "meal", pull, "-1.5").stdout == "1 reward (1 known already).\n"
+    assert run("tell", "meal", pull, "-1.5").stdout == "Recorded 1 reward.\n"
+    assert run("tell", "meal", pull, "-1.5").stdout == "Recorded 1 reward (1 known already).\n"
     assert "already has the reward -1.5" in refuse("tell", "meal", pull, "2")
-    assert run("tell", "meal", "--arm", "pizza", "-2").stdout == "1 reward (1 made elsewhere).\n"
+    assert (
+        run("tell", "meal", "--arm", "pizza", "-2").stdout
+        == "Recorded 1 reward (1 made elsewhere).\n"
+    )
     told = answer("tell", "meal", "--arm", "salmon", "7", "--key", "k")
     assert told["rewards"][0]["outcome"] == "elsewhere"
     assert answer("ask", "meal", "--key", "q") == answer("ask", "meal", "--key", "q")
@@ -110,7 +114,7 @@ def test_ask_and_tell():
     assert run("note", "meal", "new oven").stdout == ""
     assert answer("note", "meal", "old oven")["text"] == "old oven"
     text = " ".join(run("status", "meal").stdout.split())
-    assert "No answer yet: some arms have no reward." in text
+    assert "Best mix so far: not known yet: some arms have no reward." in text
 
 
 def test_a_damaged_study_in_a_list():
@@ -151,14 +155,15 @@ def test_mistakes():
     for values in ([], ["x"], ["x", "1", "2"], ["--arm", "pizza"], ["x", "--file", "f.csv"]):
         assert "tell NAME PULL REWARD, or" in refuse("tell", "meal", *values)
     message = refuse("tell", "meal", "--file", "f.csv", "--key", "k")
-    assert "--key names one reward; in a file, keys have a column of their own" in message
+    assert "--file: keys and measurements have columns of their own there" in message
     assert "a study's name is one line" in refuse("create", MEAL, "--name", "")
     assert "the reward 'good' is not a number" in refuse("tell", "meal", "--arm", "pizza", "good")
     assert "tell has no option --csv" in refuse("tell", "meal", "--csv", "rewards.csv")
     assert "gaussian rewards are finite numbers; got nan" in refuse(
         "tell", "meal", "--arm", "pizza", "nan"
     )
-    assert "there is no arm 'pizzza'" in refuse("tell", "meal", "--arm", "pizzza", "1")
+    mistyped = refuse("tell", "meal", "--arm", "pizzza", "1")
+    assert "there is no arm 'pizzza'. Did you mean 'pizza'?" in mistyped
     assert "write 90s, 15m, 12h, 7d or never" in refuse(
         "create", MEAL, "--name", "x", "--expire-after", "soon"
     )
@@ -175,6 +180,7 @@ def test_import_names_the_bad_row():
     for text, message in {
         "": "line 1: the first line names the columns",
         "arm,score\n": "Found: arm, score",
+        "Pull,Reward,Date\n": "Found: pull, reward, Date. Remove Date.",
         "arm,arm,reward\n": "a column is named twice",
         "arm,reward\npizza,1\nsalmon\n": "line 3: 1 values for 2 columns. Nothing was recorded",
         "arm,reward\npizza,1\n\nsalmon,much\n": "line 4: the reward 'much' is not a number",
@@ -192,12 +198,22 @@ def test_import_names_the_bad_row():
     assert "it is not UTF-8 text" in refuse("tell", "meal", "--file", file)
     assert "cannot read it" in refuse("tell", "meal", "--file", "none.csv")
     assert answer("status", "meal")["rewards"] == 0
-    file.write_text(f"\ufeffpull, arm, reward, key\n{pull},,1,\n,salmon,2,k\n,salmon,2,k\n")
+    file.write_text(f"\ufeffPull, arm, REWARD, key\n{pull},,1,\n,salmon,2,k\n,salmon,2,k\n")
     outcomes = [row["outcome"] for row in answer("tell", "meal", "--file", file)["rewards"]]
     assert outcomes == ["told", "elsewhere", "repeated"]
+    file.write_text("Arm,Key,N,Mean\npizza,monday,3,7.5\n")
+    assert answer("tell", "meal", "--file", file)["rewards"][0]["arm"] == "pizza"
     Path("many.csv").write_text("arm,reward\n" + "pizza,7\n" * 1000)
     found = run("tell", "meal", "--file", "many.csv").stdout
-    assert found == "1,000 rewards (1,000 made elsewhere).\n"
+    assert found == "Recorded 1,000 rewards (1,000 made elsewhere).\n"
+
+
+def test_backup():
+    create()
+    answer("ask", "meal", "-n", "3")
+    assert run("backup", "copy.db").stdout.endswith(" is copied to copy.db.\n")
+    assert answer("backup", "again.db") == {"file": "again.db"}
+    assert sx.Study.open("copy.db", "meal").head == 3
 
 
 def test_export():
@@ -224,20 +240,8 @@ def test_export():
     texts = [tuple("" if value is None else str(value) for value in row) for row in expected]
     assert [tuple(row[name] for name in columns) for row in rows] == texts
     assert rows[0]["asked"] < rows[0]["told"]
-    parquet = pytest.importorskip("pyarrow.parquet")
-    run("export", "meal", "out.parquet")
-    table = parquet.read_table("out.parquet").to_pylist()
-    assert [tuple(row[name] for name in columns) for row in table] == expected
-    assert table[0]["told"].timestamp() == pytest.approx(saved["pulls"][0]["told"], abs=1e-5)
     assert "the ending says in which format" in refuse("export", "meal", "out.xlsx")
     assert "cannot write it" in refuse("export", "meal", "no/out.csv")
-
-
-def test_export_without_pyarrow(monkeypatch):
-    create()
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    assert "install 'simplexplore[parquet]'" in refuse("export", "meal", "out.parquet")
-    assert not Path("out.parquet").exists()
 
 
 def test_correcting_pausing_and_archiving():
@@ -249,7 +253,10 @@ def test_correcting_pausing_and_archiving():
     pull = answer("ask", "meal")["pulls"][0]
     run("tell", "meal", pull["id"], "99")
     assert "give a reason" in refuse("void", "meal", pull["id"])
-    assert "event 2 is struck out" in run("void", "meal", pull["id"], "--reason", "spilt").stdout
+    assert (
+        "Voided the reward of event 2."
+        in run("void", "meal", pull["id"], "--reason", "spilt").stdout
+    )
     assert answer("status", "meal")["rewards"] == 0
     run("tell", "meal", "--arm", "pizza", "5")
     assert answer("void", "meal", "--event", "4", "--reason", "spilt")["voids"] == 4
@@ -260,10 +267,34 @@ def test_correcting_pausing_and_archiving():
     assert "All studies here are archived (1): --archived lists them." in run("list").stdout
     assert "meal" in run("list", "--archived").stdout
     assert answer("resume", "meal") == {"name": "meal", "state": "running"}
-    run("tag", "meal", "spring", "menu")
-    assert answer("list")["studies"][0]["tags"] == ["spring", "menu"]
     assert answer("verify", "meal") == {"sound": True}
     assert "The journal is complete" in run("verify", "meal").stdout
+
+
+def test_waiting_for_the_answer():
+    create("--delta", "0.2")
+    assert run("wait", "meal", "--timeout", "0s", code=1).stdout == (
+        "Study 'meal' has no answer after 0s.\n"
+    )
+    waiting = json.loads(run("wait", "meal", "--timeout", "0", "--json", code=1).stdout)
+    assert waiting == {"name": "meal", "state": "running", "answer": None}
+    assert "--timeout 'soon': write 90s" in refuse("wait", "meal", "--timeout", "soon")
+    assert "there is no study 'lunch'" in refuse("wait", "lunch")
+    # In a process of its own, while others tell.
+    command = [sys.executable, "-m", "simplexplore", "study", "wait", "meal", "--timeout", "5m"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as waiter:
+        study = sx.Study.open("meals.db", "meal")
+        taste = {"pizza": 8.0, "salmon": 7.5, "lentils": 6.0}
+        while not study.stopped:
+            assert waiter.poll() is None
+            study.tell_many([(pull, taste[pull.arm]) for pull in study.ask(40)])
+        assert waiter.communicate(timeout=60) == (f"{study.answer_in_words}\n", None)
+        assert waiter.returncode == 0
+    assert answer("wait", "meal") == {
+        "name": "meal",
+        "state": "stopped",
+        "answer": answer("status", "meal")["answer"],
+    }
 
 
 def test_which_rows_are_wrong():
@@ -278,10 +309,19 @@ def test_which_rows_are_wrong():
     good = text.replace("soup", "pizza").replace("many", "1e1")
     Path("week.csv").write_text("\ufeff" + good, encoding="utf-8")
     assert "4 rows can be imported" in run("tell", "meal", "--file", "week.csv", "--check").stdout
-    assert "4 rewards (4 made elsewhere)." in run("tell", "meal", "--file", "week.csv").stdout
+    assert (
+        "Recorded 4 rewards (4 made elsewhere)." in run("tell", "meal", "--file", "week.csv").stdout
+    )
     means = {arm["arm"]: arm["mean"] for arm in answer("status", "meal")["arms"]}
     assert means == {"pizza": 4.25, "salmon": 10.0, "lentils": 6.0}
     assert "--check is for a file" in refuse("tell", "meal", "--check", "x", "1")
+
+
+def test_a_copy_replaces_no_device():
+    create()
+    os.mkfifo("pipe")
+    assert "a device or a pipe is not replaced by a file" in refuse("backup", "pipe")
+    assert Path("pipe").is_fifo()
 
 
 def test_measured_limits(tmp_path):
@@ -291,7 +331,7 @@ def test_measured_limits(tmp_path):
     assert "add --measured toxicity=NUMBER" in refuse("tell", "dose", pull["id"], "-0.5")
     for wrong, words in (
         ("toxicity", "write a name and a number, toxicity=0.2"),
-        ("toxicity=high", "write a name and a number"),
+        ("toxicity=high", "--measured toxicity: 'high' is not a number"),
         ("toxicty=1", "Did you mean 'toxicity'?"),
     ):
         assert words in refuse("tell", "dose", pull["id"], "-0.5", "--measured", wrong)
@@ -302,7 +342,7 @@ def test_measured_limits(tmp_path):
     run("tell", "dose", "--arm", "strong", "1", "--measured", "toxicity=1")
     Path("doses.csv").write_text("arm,reward,toxicity\nsafe,0,0\nstrong,1,\n")
     assert "line 3: the toxicity is missing" in refuse("tell", "dose", "--file", "doses.csv")
-    assert "a column of their name" in refuse(
+    assert "measurements have columns of their own" in refuse(
         "tell", "dose", "--file", "doses.csv", "--measured", "toxicity=1"
     )
     (row,) = answer("status", "dose")["measured"]

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import sys
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
@@ -124,11 +125,8 @@ def test_signs_of_tex():
     )
 
 
-def test_notebooks_show_problems_bounds_results_explorers_and_studies(tmp_path):
+def test_notebooks_show_problems_bounds_results_and_studies(tmp_path):
     bound = sx.lower_bound(PROBLEM)
-    explorer = sx.Explorer(PROBLEM, sampler="uniform")
-    for arm, reward in zip(PROBLEM.arms, (1.25, 0.5, 0.0), strict=True):
-        explorer.tell(arm, reward)
     with sx.Study.create(tmp_path / "s.db", "mix", PROBLEM, "uniform") as study:
         shown = {
             kind: Cells(thing._repr_html_()).cells
@@ -136,15 +134,13 @@ def test_notebooks_show_problems_bounds_results_explorers_and_studies(tmp_path):
                 "problem": PROBLEM,
                 "bound": bound,
                 "results": made_up(PROBLEM),
-                "explorer": explorer,
                 "study": study,
             }.items()
         }
-    for kind in ("problem", "bound", "explorer", "study"):
+    for kind in ("problem", "bound", "study"):
         assert set(PROBLEM.arms) <= set(shown[kind])
-    assert "`50% off & more_` <= 0.5" in shown["problem"]
+    assert escape("`50% off & more_` <= 0.5") in PROBLEM._repr_html_()
     assert f"{bound.allocation[1]:.4g}" in shown["bound"]
-    assert "1.25" in shown["explorer"]
     assert "uniform" in shown["results"]
     long = Made([{"x": i} for i in range(100)])._repr_html_()
     assert "and 70 more rows" in long

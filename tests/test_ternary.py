@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import simplexplore as sx
-from simplexplore.geometry.polytope import Polytope
+from optimum import Polytope
 from simplexplore.report.ternary import CORNERS, feasible_polygon, in_plane, normal_cone
 
 
 def polygon_of(problem):
-    return feasible_polygon(problem.matrix, problem.lower, problem.upper)
+    return feasible_polygon(Polytope(problem))
 
 
 def random_problems(count):

@@ -4,26 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import betaln, xlogy
 
 import simplexplore as sx
-from engines import engine_for
+from engines import PULLS, engine_for
 from instances import TRUTH
-from simplexplore.errors import SettingError
-from simplexplore.exploration.arrays import make_state
-from simplexplore.exploration.stopping import (
-    THRESHOLDS,
-    _exponential_level,
-    _gaussian_level,
-    find_threshold,
-    kk21_levels,
-)
-from simplexplore.exploration.vertex_table import VertexTable
-from simplexplore.geometry.polytope import Polytope
-from simplexplore.kernels.gaussian import kk21_penalty
-from simplexplore.kernels.records import GO_ON, PULLS, STOPPED
-from simplexplore.kernels.thresholds import every_edge
-from simplexplore.problem.families import Bernoulli, Gaussian, Poisson
-from simplexplore.problem.problem import Problem
+from simplexplore import THRESHOLDS, Bernoulli, Gaussian, Poisson, Problem, SettingError
+from simplexplore.exploration.stopping import kk21_levels
+from simplexplore.kernels.thresholds import kk21_penalty
 
 # min(supports of edges, vertices - 1), counted by an independent program.
 UNION = {
@@ -44,31 +32,31 @@ def engine_of(name, threshold, delta, rewards=None):
     return engine_for(problem, "uniform", delta, threshold=threshold)
 
 
+def explored(engine):
+    """The same engine, once it knows every vertex."""
+    known = 0
+    while known < engine.workspace.known_edges:
+        known = engine.workspace.known_edges
+        engine.workspace.follow(np.arange(known))
+    return engine
+
+
 def edge_with(engine, support):
     """Number of an edge whose support has that many arms; all vertices are looked at."""
-    engine.table.explore()
-    engine._arrays = make_state(engine.plan, engine._sampler, engine._setting, engine.table)
-    table = engine._arrays[0]
-    edges = table.first_edge[len(engine.table.vertices)]
-    sizes = np.diff(table.first_entry[: edges + 1])
+    table = explored(engine).workspace.records[1]
+    sizes = np.diff(table.first_entry[: engine.workspace.known_edges + 1])
     return int(np.flatnonzero(sizes == support)[0])
 
 
 def prepare(engine, n, pulls=None):
-    _, run, _ = engine._arrays
+    run = engine.run
     run.n[:] = n
-    run.mean[:] = run.clipped[:] = 0.5
+    run.mean[:] = run.clipped_mean[:] = 0.5
     run.integers[PULLS] = round(run.n.sum()) if pulls is None else pulls
 
 
-def level(engine, edge):
-    """The least statistic that is enough, by bisection."""
-    table, run, _ = engine._arrays
-
-    def enough(statistic):
-        return engine._setting.slots.reached(engine._setting, table, run, edge, statistic)
-
-    low, high = 0.0, 1000.0
+def bisected(enough, low, high):
+    """Where it begins to be enough."""
     assert not enough(low)
     assert enough(high)
     for _ in range(60):
@@ -77,42 +65,71 @@ def level(engine, edge):
     return high
 
 
+def reached(engine, edge, statistic):
+    config, table, run, _ = engine.workspace.records
+    return config.functions.reached(config, table, run, edge, statistic)
+
+
+def level(engine, edge):
+    """The least statistic that is enough."""
+    return bisected(lambda statistic: reached(engine, edge, statistic), 0.0, 1000.0)
+
+
 def mixture_level(engine, edge):
     """The same for Gaussian mixtures, which read the means: push them apart."""
-    table, run, _ = engine._arrays
-    entries = range(table.first_entry[edge], table.first_entry[edge + 1])
-    arms = [int(table.arm[k]) for k in entries]
-    v = np.array([table.v[k] for k in entries])
+    _, table, run, _ = engine.workspace.records
+    part = slice(table.first_entry[edge], table.first_entry[edge + 1])
+    arms, v = table.arm[part], table.v[part]
     spread = float((v**2 / run.n[arms]).sum())
 
     def enough(gap):
-        run.clipped[:] = 0.0
-        run.clipped[arms] = gap * v / (v @ v)
-        statistic = 0.5 * gap * gap / spread
-        return engine._setting.slots.reached(engine._setting, table, run, edge, statistic)
+        run.clipped_mean[:] = 0.0
+        run.clipped_mean[arms] = gap * v / (v @ v)
+        return reached(engine, edge, 0.5 * gap * gap / spread)
 
-    low, high = 0.0, 100.0
-    assert not enough(low)
-    assert enough(high)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return 0.5 * high * high / spread
+    return 0.5 * bisected(enough, 0.0, 100.0) ** 2 / spread
+
+
+def exponential_level(x):
+    """Of Kaufmann and Koolen: T(x)."""
+    return float(kk21_levels(False, x, 1)[1])
+
+
+def gaussian_level(x):
+    """Of Kaufmann and Koolen: C_G(x)."""
+    return float(kk21_levels(True, x, 1)[1])
 
 
 # ------------------------------------------------------------ Kaufmann & Koolen's functions
 
 
-@pytest.mark.parametrize(("x", "value"), [(0.46, 7.914), (2.3, 11.346), (5, 15.19), (20, 32.91)])
-def test_exponential_level(x, value):
-    # h^-1 amplifies the rounding of x = log(10) / 5 in print.
-    assert _exponential_level(x) == pytest.approx(value, abs=6e-3)
+# Of another program.
+LEVELS = {  # x: T(x), C_G(x)
+    0.46: (7.91415567825003, 1.9205129455643162),
+    1.15: (9.393547285510165, 2.6692664145268004),
+    2.3: (11.346238672916474, 3.9035172650406142),
+    3.45: (13.060203606466501, 5.125125350645384),
+    5: (15.191398743095773, 6.757320059549662),
+    10: (21.446819418406932, 11.954646257273891),
+    20: (32.91475023552745, 22.20325264255166),
+    40: (54.5681255789584, 42.49045903973696),
+}
+
+
+@pytest.mark.parametrize("x", LEVELS)
+def test_levels_of_another_program(x):
+    assert exponential_level(x) == pytest.approx(LEVELS[x][0], rel=1e-9)
+    assert gaussian_level(x) == pytest.approx(LEVELS[x][1], rel=1e-7)
+
+
+def test_exponential_level_starts_above_zero():
+    assert exponential_level(1e-9) == pytest.approx(5.994432596199676, rel=1e-9)
 
 
 def test_exponential_level_is_continuous_at_the_branch():
     # h~ is 3.69946 on both sides of 1.56358.
     x = np.linspace(1e-3, 3.0, 3000)
-    levels = np.array([_exponential_level(float(y)) for y in x])
+    levels = np.array([exponential_level(float(y)) for y in x])
     steps = np.diff(levels)
     assert (steps > 0).all()
     assert steps[100:].max() < 0.01
@@ -126,15 +143,15 @@ def test_exponential_level_by_its_definition():
         inverse = np.interp(1 + x, u - np.log(u), u)
         y = (inverse + math.log(math.pi**2 / 3)) / 2
         slow = 2 * (eta * (y - np.log(np.log(eta)))).min()
-        assert _exponential_level(x) == pytest.approx(slow, rel=1e-6)
+        assert exponential_level(x) == pytest.approx(slow, rel=1e-6)
 
 
 def test_exponential_level_far_out():
     for x in (699.0, 700.0, 1e4):
-        assert x < _exponential_level(x) < x + 4 * math.log(1 + x + math.sqrt(2 * x)) + 10
+        assert x < exponential_level(x) < x + 4 * math.log(1 + x + math.sqrt(2 * x)) + 10
 
 
-def slow_gaussian_level(x):
+def slow_level(x):
     """C_G(x) on a fine grid."""
     from scipy.special import zeta
 
@@ -145,17 +162,17 @@ def slow_gaussian_level(x):
 
 @pytest.mark.parametrize("x", [0.1, 0.46, 2.3, 5.0, 20.0, 100.0])
 def test_gaussian_level_is_the_minimum(x):
-    slow = slow_gaussian_level(x)
-    assert _gaussian_level(x) <= slow * (1 + 1e-9)
-    assert _gaussian_level(x) == pytest.approx(slow, rel=1e-6)
+    slow = slow_level(x)
+    assert gaussian_level(x) <= slow * (1 + 1e-9)
+    assert gaussian_level(x) == pytest.approx(slow, rel=1e-6)
 
 
 @pytest.mark.parametrize(("arms", "delta", "n"), [(2, 0.1, 40), (7, 1e-3, 5000)])
 def test_kk21_of_two_arms_as_reprinted(arms, delta, n):
     # Jang, Komiyama and Yamazaki (2024), after Jourdan and Degenne: one source more for the form.
     union = math.log((arms - 1) / delta)
-    printed = 2 * slow_gaussian_level(union / 2) + 4 * math.log(4 + math.log(n / 2))
-    found = kk21_levels(True, union, 2)[2] + 2 * kk21_penalty(n / 2)
+    printed = 2 * slow_level(union / 2) + 4 * math.log(4 + math.log(n / 2))
+    found = kk21_levels(True, union, 2)[2] + 2 * kk21_penalty(True, n / 2)
     assert found == pytest.approx(printed, rel=1e-6)
 
 
@@ -163,7 +180,41 @@ def test_gaussian_level_far_out():
     # Near l = 1 the minimum is at 1 - l = 1 / (2 x).
     rest = 2 - 2 * math.log(4) + math.log(math.pi**2 / 6)
     for x in (50.0, 500.0):
-        assert _gaussian_level(x) == pytest.approx(x + (1 + math.log(2 * x)) / 2 + rest, abs=0.1)
+        assert gaussian_level(x) == pytest.approx(x + (1 + math.log(2 * x)) / 2 + rest, abs=0.1)
+
+
+def test_kk21_is_above_mixtures_for_zeros_and_ones():
+    # The price R of a Beta(1/2, 1/2) mixture is at most log(n)/2 + log 2 ...
+    for n in (1, 2, 3, 10, 100, 10**4, 10**6):
+        s = np.unique(np.linspace(0, n, 2001).round())
+        logs = xlogy(s, s / n) + xlogy(n - s, 1 - s / n)
+        price = logs - betaln(s + 0.5, n - s + 0.5) + math.log(math.pi)
+        assert price.max() <= 0.5 * math.log(n) + math.log(2) + 1e-9
+    # ... and kk21 pays at least that, up to 4e13 rewards.
+    logs = np.linspace(0.0, math.log(4e13), 4001)
+    for x in (1e-9, 0.1, 0.46, 1.15, 2.3, 5, 10, 40, 200):
+        paid = np.array([kk21_penalty(False, math.exp(one)) for one in logs])
+        assert (paid + exponential_level(x) >= x + 0.5 * logs + math.log(2)).all()
+
+
+def test_kk21_is_above_a_gaussian_mixture():
+    def slack(x, logs, r, k):
+        """What kk21 asks for, less the mixture's for the cell of each count; the cells."""
+        cell = np.floor(logs / math.log(r) + 1e-12)
+        paid = np.array([kk21_penalty(True, math.exp(min(one, 700))) for one in logs])
+        asked = (paid + gaussian_level(x)) / (1 + k)
+        return asked - x - 0.5 * np.log1p(np.exp(logs - cell * math.log(r)) / k), cell
+
+    logs = np.unique(
+        np.r_[np.log(np.arange(1, 1025)), np.linspace(math.log(1024), math.log(1e15), 4001)]
+    )
+    for x in (0.01, 0.1, 0.46, 1.15, 2.3):
+        room, cell = slack(x, logs, 16, 0.08)
+        assert sum(math.exp(-room[cell == j].min()) for j in np.unique(cell)) < 0.31
+    logs = np.linspace(0, 690, 6901)
+    for x in (2.3, 3.45, 5, 12, 40, 80):
+        room, cell = slack(x, logs, 64, 0.02 if x < 20 else 0.01)
+        assert (room >= np.log((cell + 1) * (cell + 2))).all()
 
 
 def test_kk21_levels_by_support():
@@ -171,7 +222,7 @@ def test_kk21_levels_by_support():
     assert levels.shape == (5,)
     assert levels[0] == 0
     for size in range(1, 5):
-        assert levels[size] == pytest.approx(size * _gaussian_level(math.log(60) / size))
+        assert levels[size] == pytest.approx(size * gaussian_level(math.log(60) / size))
     assert (np.diff(levels) > 0).all()
 
 
@@ -271,26 +322,19 @@ def test_gaussian_mixture_within_a_domain_by_hand(n):
     assert level(engine, edge) == pytest.approx(price * (n + 16) / n, rel=1e-9)
 
 
-def test_every_edge_must_agree():
-    engine = engine_of("exp1", "mixture", 0.1)
-    table, run, memory = engine._arrays
-    count = int(table.first_edge[1] - table.first_edge[0])
-    run.value[:] = 100.0
-    asked = []
-
-    def all_but_one(_setting, _table, _run, edge, _statistic):
-        asked.append(edge)
-        return edge not in missing
-
-    setting = engine._setting._replace(slots=engine._setting.slots._replace(reached=all_but_one))
-    missing = []
-    for edge in range(count):
-        missing[:] = [edge]
-        assert every_edge(setting, table, run, memory, 0) == GO_ON
-    missing.clear()
-    asked.clear()
-    assert every_edge(setting, table, run, memory, 0) == STOPPED
-    assert set(asked) == set(range(count))
+def test_every_edge_must_agree(tmp_path):
+    """A rule of one's own that never rules out one of the three edges of any vertex."""
+    rule = tmp_path / "rule.py"
+    stops = []
+    for missing in (-1, 0, 1, 2):
+        rule.write_text(
+            f"def reached(config, table, run, edge, statistic):\n    return edge % 3 != {missing}\n"
+        )
+        explorer = sx.Explorer(Problem(4), "uniform", threshold=str(rule))
+        while not explorer.stopped and explorer.pulls < 12:
+            explorer.tell(explorer.ask(), float(explorer.ask() == "a2"))
+        stops.append(explorer.pulls)
+    assert stops == [4, 12, 12, 12]
 
 
 def test_paper_before_e():
@@ -313,26 +357,23 @@ def test_gk16_at_one():
 
 @pytest.mark.parametrize("name", UNION)
 def test_union_size(name):
-    truth = TRUTH[name]
-    polytope = Polytope(Problem(len(truth["mu"]), (truth["B"], truth["c"])))
-    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(len(truth["mu"]))))
-    log_size, counted = table.union_size()
-    assert counted
-    assert math.exp(log_size) == pytest.approx(UNION[name], rel=1e-12)
-    assert len(table.vertices) == truth["vertices"]
+    engine = engine_of(name, "mixture", 0.1)
+    assert engine.workspace.config.log_union == pytest.approx(
+        math.log(UNION[name] / 0.1), rel=1e-12
+    )
+    assert len(explored(engine).workspace.table.vertices) == TRUTH[name]["vertices"]
 
 
 @pytest.mark.parametrize("size", [2, 3, 6])
 def test_union_size_of_the_simplex(size):
-    polytope = Polytope(Problem(size))
-    table = VertexTable(polytope, polytope.optimal_vertex(np.zeros(size)))
-    assert math.exp(table.union_size()[0]) == pytest.approx(size - 1)
+    config = engine_for(Problem(size), "uniform", 0.1, threshold="mixture").workspace.config
+    assert config.log_union == pytest.approx(math.log((size - 1) / 0.1))
 
 
 def test_only_proven_rules_pay_for_the_union():
     for threshold, union in (("gk16", 1), ("paper", 1), ("kk21", 6), ("mixture", 6)):
-        setting = engine_of("exp1", threshold, 0.1)._setting
-        assert setting.log_union == pytest.approx(math.log(union / 0.1))
+        config = engine_of("exp1", threshold, 0.1).workspace.config
+        assert config.log_union == pytest.approx(math.log(union / 0.1))
 
 
 # ------------------------------------------------------------ names
@@ -347,28 +388,31 @@ def test_what_is_proven():
         assert all(THRESHOLDS[name].is_proven(f) for f in ("gaussian", "bernoulli", "poisson"))
         assert "proven" in THRESHOLDS[name].summary
     assert THRESHOLDS["mixture"].is_proven("bounded")
-    assert not THRESHOLDS["kk21"].is_proven("bounded")
+    assert THRESHOLDS["kk21"].is_proven("bounded")
+
+
+def exploring(threshold):
+    return sx.Explorer(Problem(2), threshold=str(threshold))
 
 
 def test_unknown_names():
     with pytest.raises(SettingError, match=r"no threshold 'mixtur'.*Did you mean 'mixture'"):
-        find_threshold("mixtur")
+        exploring("mixtur")
     with pytest.raises(SettingError, match="Known: gk16, paper, kk21, mixture, tilt, or a file"):
-        find_threshold("zzzzzz")
+        exploring("zzzzzz")
     with pytest.raises(SettingError, match=r"no threshold file 'nowhere\.py'"):
-        find_threshold("nowhere.py")
+        exploring("nowhere.py")
 
 
 def test_own_file(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("def other():\n    return 1\n")
     with pytest.raises(SettingError, match=r"mine\.py defines no function 'reached"):
-        find_threshold(str(path))
+        exploring(path)
     path.write_text("def reached(:\n")
     with pytest.raises(SettingError, match=r"mine\.py, line 1: "):
-        find_threshold(str(path))
-    path.write_text("def reached(setting, table, run, edge, statistic):\n    return True\n")
-    rule = find_threshold(str(path))
-    assert rule.name == "mine"
-    assert rule.file == path.resolve()
-    assert not rule.is_proven("gaussian")
+        exploring(path)
+    path.write_text("def reached(config, table, run, edge, statistic):\n    return True\n")
+    summary = sx.simulate(Problem(2), [1.0, 0.0], threshold=str(path), runs=1).summary()
+    assert summary["threshold"] == "mine"
+    assert not summary["proven"]

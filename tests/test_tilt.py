@@ -9,9 +9,9 @@ import pytest
 import scipy.optimize
 
 import certificates
-from simplexplore.exploration.tilts import make_tilts
-from simplexplore.kernels import tilt
-from simplexplore.problem.families import Bernoulli, Bounded, Gaussian, Poisson
+from engines import engine_for
+from simplexplore import Bernoulli, Bounded, Gaussian, Poisson, Problem
+from simplexplore.kernels import tilt, tilt_mixture
 from tilting import Comparison, log_mixture
 
 DATA = json.loads((Path(__file__).parent / "data" / "tilt.json").read_text())
@@ -47,15 +47,15 @@ def test_ground_truth(row):
 def test_constants():
     given = DATA["constants"]
     for rewards in (Gaussian(1.0), Bernoulli(), Bounded(0.0, 1.0), Poisson()):
-        tilts = make_tilts(rewards)
+        tilts = engine_for(Problem(2, rewards=rewards), threshold="tilt").workspace.config.tilts
         first = {**given["first"], "gaussian": 1.5}[rewards.name]
         strengths = first * given["ratio"] ** -np.arange(30.0)
         assert tilts.strength == pytest.approx(np.append(strengths, 0.0), rel=1e-15)
         assert tilts.scale == pytest.approx(np.array(given["p"]) / sum(given["p"]), rel=1e-15)
-        assert len(tilts.scale) == given["scales"] == tilt.SCALES
-        assert len(tilts.strength) == tilt.TILTS
-        assert tilts.step.shape == tilts.share.shape == (2, tilt.OWN + 1)
-        assert tilts.step[:, tilt.OWN].tolist() == [-1, -1]  # no tilt
+        assert len(tilts.scale) == given["scales"] == tilt_mixture.SCALES
+        assert len(tilts.strength) == tilt_mixture.TILTS
+        assert tilts.step.shape == tilts.share.shape == (2, tilt_mixture.OWN + 1)
+        assert tilts.step[:, tilt_mixture.OWN].tolist() == [-1, -1]  # no tilt
         for side, name in enumerate(("lose", "win")):
             prior = given[name]
             used = tilts.share[side] > 0
@@ -183,7 +183,7 @@ def test_another_solver_finds_no_less(name):
 
 @pytest.mark.parametrize("name", certificates.FAMILIES)
 def test_no_certificate_is_above_a_feasible_point(name):
-    # benchmarks/truth.py does it for 100,000 states.
+    # benchmarks/truth.py does it for thousands of states.
     points, excess, whole, losses = certificates.check_certificates(name, 20, seed=1)
     assert points > 200
     assert excess <= certificates.ROUNDING
@@ -220,18 +220,18 @@ def test_rounding_is_that_of_the_worst_tilt_that_matters(rewards):
     for _ in range(40):
         n, means = rng.integers(1, 10 ** rng.integers(1, 5), 2), rng.uniform(0.05, 0.95, 2)
         one = Comparison(rewards, [1.0, -1.0], n, means)
-        setting, run, lam = one.setting, one.run, float(rng.uniform(0.05, 0.95))
+        config, run, lam = one.config, one.run, float(rng.uniform(0.05, 0.95))
         for side in (0, 1):
-            own = tilt.own_of(setting, run, side)
-            tilts = [tilt.exponent(setting, run, side, side, k, lam, own) for k in range(30)]
+            own = tilt.own_of(config, run, side)
+            tilts = [tilt.exponent(config, run, side, side, k, lam, own) for k in range(30)]
             top = max(0.0, *(value for value, _, _ in tilts))
             linear = rewards.name == "gaussian"
             sizes = [
                 abs(slope * lam) + own[0] * s * s + own[1] * (abs(slope) if linear else own[0] * s)
-                for s, (value, slope, _) in zip(setting.tilts.strength, tilts, strict=False)
+                for s, (value, slope, _) in zip(config.tilts.strength, tilts, strict=False)
                 if value > top - 60
             ]
-            found = tilt.rounding_of_arm(setting, run, side, side, lam, top)
+            found = tilt.rounding_of_arm(config, run, side, side, lam, top)
             assert found == pytest.approx(2.0**-50 * (max(sizes, default=0.0) + top), rel=1e-12)
 
 
@@ -239,16 +239,16 @@ def test_zero_one_rewards_are_coins():
     rng = np.random.default_rng(22)
     told = [(rng.random(k) < p).astype(float) for k, p in ((80, 0.6), (120, 0.35))]
     coins = Comparison(Bernoulli(), [1, -1], [80, 120], [x.mean() for x in told])
-    bets = Comparison(Bounded(0.0, 1.0), [1, -1], told=told)
-    assert bets.certified()[0] == pytest.approx(coins.certified()[0], abs=1e-11)
+    log_wealth = Comparison(Bounded(0.0, 1.0), [1, -1], told=told)
+    assert log_wealth.certified()[0] == pytest.approx(coins.certified()[0], abs=1e-11)
 
 
 def test_bets_know_more_than_coins():
     rng = np.random.default_rng(23)
     told = [rng.beta(50, 50, 60), rng.beta(45, 55, 60)]
-    bets = Comparison(Bounded(0.0, 1.0), [1, -1], told=told)
+    log_wealth = Comparison(Bounded(0.0, 1.0), [1, -1], told=told)
     coins = Comparison(Bernoulli(), [1, -1], [60, 60], [x.mean() for x in told])
-    assert bets.certified()[0] > coins.certified()[0] + 1
+    assert log_wealth.certified()[0] > coins.certified()[0] + 1
 
 
 def test_units_do_not_matter():
@@ -311,9 +311,9 @@ def test_a_start_off_the_plane_is_paid_for():
     # plane, and must give that back.
     one = Comparison(Gaussian(1.0), [1, -1], [400, 400], [0.3, 0.0])
     true, lam = one.certified()
-    setting, run, memory = one.setting, one.run, one.memory
+    config, run, scratch = one.config, one.run, one.scratch
     for shift in (-0.02, 0.02):
-        memory.newton[0][:] = lam + np.array([shift, 0.0])
-        value = tilt.descend(setting, memory.edge, run, memory, 0, -math.inf)
-        found = tilt.certified(setting, memory.edge, run, memory, 0, value)
+        scratch.newton[tilt.LAM][:] = lam + np.array([shift, 0.0])
+        value = tilt.descend(config, run, scratch, -math.inf)
+        found = tilt.certified(config, run, scratch, value)
         assert true - 1 < found <= true + 1e-9

@@ -7,12 +7,8 @@ import pytest
 
 import simplexplore as sx
 from commands import run
-from simplexplore.errors import SettingError
-from simplexplore.problem.families import Bernoulli, Bounded
-from simplexplore.problem.problem import Problem
+from simplexplore import Bernoulli, Bounded, Problem, SettingError
 from simplexplore.simulation.trace import trace
-
-pytestmark = pytest.mark.usefixtures("bounds_once")
 
 PROBLEMS = {
     "rows": Problem(4, ["a1 + a2 <= 0.5", "2*a2 + a3 <= 0.8"], means=[1.0, 0.8, 0.5, 0.0]),
@@ -33,7 +29,8 @@ def test_it_is_the_same_run(name):
     assert all(look["stopped"] for look in last.values())
     for look in looks:
         assert 0 <= look["confidence"] < 1
-        assert look["p_value"] == max(edge["p_value"] for edge in look["edges"])
+        assert look["p_value"] == pytest.approx(1 - look["confidence"])
+        assert all(0 <= edge["p_best"] <= 1 for edge in look["edges"])
         assert look["regret_bound"] is None or look["regret_bound"] >= 0
     if name in ("rows", "coins"):
         assert min(look["confidence"] for look in last.values()) >= 0.9

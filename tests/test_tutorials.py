@@ -26,7 +26,7 @@ def runner():
 def test_twenty_instances_with_a_sampler_of_ones_own(runner):
     page = runner.run(TUTORIALS / "compare_samplers.py")
     files = {name.removeprefix("compare_samplers-"): data for name, data in page.files.items()}
-    assert set(files) == {"profile.png", "profile.pdf", "profile.pgf", "table.tex", "runs.csv"}
+    assert set(files) == {"profile.png", "profile.pdf", "table.tex", "runs.csv"}
     rows = list(csv.DictReader(io.StringIO(files["runs.csv"].decode())))
     samplers = {"top-two", "uniform", "weakest_edge"}
     assert {row["sampler"] for row in rows} == samplers
@@ -48,12 +48,13 @@ def test_pages_show_what_came_of_running(runner, tmp_path):
     script = tmp_path / "x.py"
     script.write_text(
         "# %% [markdown]\n# # Title\n#\n# Words.\n\n# %%\nprint(6 * 7)\n"
-        "# %%\nx = 3\nx + 1\n# %% [shell]\n# ls star.toml\n"
+        "# %%\nx = 3\nx + 1\n# %% [hidden]\ny = 10 * x\nprint(y)\n# %% [shell]\n# ls star.toml\n"
     )
     page = runner.run(script)
     assert page.text.startswith("# Title\n\nWords.\n\n```python\nprint(6 * 7)\n```")
     assert "```text\n42\n```" in page.text
-    assert "```text\n4\n```" in page.text
+    assert "```text\n4\n```\n\n```text\n30\n```" in page.text  # the code is hidden
+    assert "y = 10" not in page.text
     assert "```console\n$ ls star.toml\nstar.toml\n```" in page.text
     for broken, message in (
         ("# %%\n1 / 0\n", "division by zero"),

@@ -4,12 +4,10 @@ import math
 
 import numpy as np
 
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.plan import prepare
+from engines import engine_for
+from simplexplore import Problem
 from simplexplore.exploration.vertex_table import one_edge
-from simplexplore.kernels import episode, search, tilt
-from simplexplore.kernels.information import closest
-from simplexplore.problem.problem import Problem
+from simplexplore.kernels import information, policy_search, tilt, tilt_mixture
 
 LOSE = {0: 0.39, 1: 0.30, 2: 0.10, 3: 0.09, 5: 0.06, 8: 0.03, None: 0.03}
 WIN = {0: 0.22, 1: 0.22, 2: 0.17, 3: 0.13, 5: 0.12, 7: 0.07, 10: 0.04, None: 0.03}
@@ -21,59 +19,51 @@ class Comparison:
 
     def __init__(self, rewards, v, n=None, means=None, offset=0.0, told=None):
         size = len(v)
-        self.engine = Engine(prepare(Problem(size, (), rewards), "uniform", "tilt"))
-        table, run, memory = self.engine._arrays
-        self.setting = self.engine._setting
+        engine = engine_for(Problem(size, (), rewards), "uniform", threshold="tilt")
+        if told is not None:
+            for arm, values in enumerate(told):
+                for value in values:
+                    engine.observe(arm, float(value))
+        self.config, _, run, scratch = engine.workspace.records
         self.run = run._replace(gradient=np.zeros(size))
-        self.memory = memory._replace(
-            edge=one_edge(size)._replace(first_root=memory.edge.first_root),
-            tilting=np.zeros((3 + size, memory.tilting.shape[1])),
-            newton=np.zeros((6, size)),
+        self.scratch = scratch._replace(
+            edge=one_edge(size)._replace(first_root=scratch.edge.first_root),
+            tilting=np.zeros((3 + size, scratch.tilting.shape[1])),
+            newton=np.zeros((7, size)),
             hessian=np.zeros((size, size)),
         )
         if told is None:
             run.n[:] = n
             run.mean[:] = rewards.to_unit(means)
-            run.clipped[:] = np.clip(run.mean, self.setting.lowest, self.setting.highest)
-        else:
-            for arm, values in enumerate(told):
-                for value in rewards.to_unit(values):
-                    episode.observe(self.setting, table, self.run, arm, float(value))
-        edge = self.memory.edge
+            run.clipped_mean[:] = np.clip(run.mean[0], self.config.lowest, self.config.highest)
+        edge = self.scratch.edge
         edge.arm[:], edge.v[:], edge.offset[0] = np.arange(size), v, offset
 
     @property
     def statistic(self):
         with np.errstate(all="ignore"):
-            return search.statistic_aside(self.setting, self.run, self.memory)
+            return policy_search.statistic_aside(self.config, self.run, self.scratch)
 
     def value(self, lam):
         """Log evidence at means lam, in unit coordinates."""
-        edge, work = self.memory.edge, self.memory.tilting
-        return tilt.log_evidence(self.setting, edge, self.run, work, 0, np.array(lam, dtype=float))
+        lam = np.array(lam, dtype=float)
+        return tilt_mixture.log_evidence(self.config, self.run, self.scratch, lam)
 
     def certified(self, level=-math.inf):
         """The certified least evidence of the tilts, and where it was looked for."""
-        setting, run, memory = self.setting, self.run, self.memory
+        config, run, scratch = self.config, self.run, self.scratch
         with np.errstate(all="ignore"):
             self.statistic  # noqa: B018  (its root is the start)
-            closest(setting, memory.edge, run, 0, memory.newton[0])
-            value = tilt.descend(setting, memory.edge, run, memory, 0, level)
-            bound = tilt.certified(setting, memory.edge, run, memory, 0, value)
-        return bound, memory.newton[0].copy()
+            information.closest(config, scratch.edge, run, 0, scratch.newton[tilt.LAM])
+            value = tilt.descend(config, run, scratch, level)
+            bound = tilt.certified(config, run, scratch, value)
+        return bound, scratch.newton[tilt.LAM].copy()
 
     def evidence(self, least=-math.inf, enough=math.inf):
         """What the stopping rule uses."""
         with np.errstate(all="ignore"):
             return tilt.tilt_evidence(
-                self.setting,
-                self.memory.edge,
-                self.run,
-                self.memory,
-                0,
-                self.statistic,
-                least,
-                enough,
+                self.config, self.run, self.scratch, self.statistic, least, enough
             )
 
 

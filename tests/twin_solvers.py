@@ -87,27 +87,27 @@ def solve_lifted(matrix, right):
     return x
 
 
-def all_rows(setting):
+def all_rows(config):
     """(above, limit, equal, total) with floors and caps of single arms as rows."""
-    unit, inside = np.eye(setting.size), setting.inside > 0
-    fixed = np.flatnonzero((setting.floor == setting.cap) & inside)
-    room = setting.floor < setting.cap
-    capped = np.flatnonzero(room & np.isfinite(setting.cap))
-    floored = np.flatnonzero(room & (setting.floor > 0))
+    unit, allowed, m = np.eye(config.size), config.shares, config.shares.inequalities
+    fixed = np.flatnonzero((allowed.floor == allowed.cap) & (config.inside > 0))
+    room = allowed.floor < allowed.cap
+    capped = np.flatnonzero(room & np.isfinite(allowed.cap))
+    floored = np.flatnonzero(room & (allowed.floor > 0))
     return (
-        np.vstack([setting.above, unit[capped], -unit[floored]]),
-        np.concatenate([setting.limit, setting.cap[capped], -setting.floor[floored]]),
-        np.vstack([setting.equal, unit[fixed]]),
-        np.concatenate([setting.total, setting.floor[fixed]]),
+        np.vstack([allowed.A[:m], unit[capped], -unit[floored]]),
+        np.concatenate([allowed.b[:m], allowed.cap[capped], -allowed.floor[floored]]),
+        np.vstack([allowed.A[m:], unit[fixed]]),
+        np.concatenate([allowed.b[m:], allowed.floor[fixed]]),
     )
 
 
 class Rows:
     """The allocation set {above w <= limit, equal w = total, w >= 0} and answers within it."""
 
-    def __init__(self, setting, costs=None):
-        self.above, self.limit, self.equal, self.total = all_rows(setting)
-        self.inside, self.deep = setting.inside, setting.shares.deep
+    def __init__(self, config, costs=None):
+        self.above, self.limit, self.equal, self.total = all_rows(config)
+        self.inside, self.deep = config.inside, config.shares.deep
         if costs is not None:
             self._in_spend(costs)
         self.matrix = np.vstack([self.above, self.equal])
@@ -248,20 +248,21 @@ def improved(law, edges, mu, w, q, rows, within, pulls, costs):
 class Guard:
     """Which arms keep the limits, by rows alone: floors and caps are rows like others."""
 
-    def __init__(self, setting):
-        unit = np.eye(setting.size)
-        capped, floored = np.isfinite(setting.cap), setting.floor > 0
-        self.above = np.vstack([setting.above, unit[capped], -unit[floored]])
-        self.limit = np.concatenate([setting.limit, setting.cap[capped], -setting.floor[floored]])
-        self.uses_up = np.vstack([setting.above, unit[capped]])
-        self.least = np.concatenate([setting.limit, setting.cap[capped]])
-        self.equal, self.total = setting.equal, setting.total
-        self.arms = setting.inside > 0
+    def __init__(self, config):
+        unit, allowed, m = np.eye(config.size), config.shares, config.shares.inequalities
+        floor, cap = allowed.floor, allowed.cap
+        capped, floored = np.isfinite(cap), floor > 0
+        self.uses_up = np.vstack([allowed.A[:m], unit[capped]])
+        self.least = np.concatenate([allowed.b[:m], cap[capped]])
+        self.above = np.vstack([self.uses_up, -unit[floored]])
+        self.limit = np.concatenate([self.least, -floor[floored]])
+        self.equal, self.total = allowed.A[m:], allowed.b[m:]
+        self.arms = config.inside > 0
         moves = np.abs(self.equal - self.total[:, None])
         self.step = moves[:, self.arms].max(axis=1)[:, None]
-        held = (setting.floor == setting.cap) & capped
-        miss = np.where(held, np.maximum(setting.cap, 1 - setting.cap), 0.0)
-        rooms = [np.zeros(len(setting.limit)), miss[capped], miss[floored]]
+        held = (floor == cap) & capped
+        miss = np.where(held, np.maximum(cap, 1 - cap), 0.0)
+        rooms = [np.zeros(m), miss[capped], miss[floored]]
         self.room = np.concatenate(rooms)[:, None]
 
     def after(self, n):
@@ -285,7 +286,7 @@ class Guard:
             & self.arms
         )
 
-    def pulls_for_one(self):
+    def pulls_per_use(self):
         """One over the largest share of an arm in a mix with another that keeps one limit alone."""
         pulls = np.ones(len(self.arms))
         for row, limit in zip(self.uses_up, self.least, strict=True):
@@ -307,7 +308,7 @@ class Guard:
         harm[~self.arms] = math.inf
         return harm
 
-    def least_harm(self, n):
+    def least_violating_arm(self, n):
         """The arm after which excesses have the least sum of squares."""
         harm = self.harm(n)
         return int(np.flatnonzero(harm <= harm.min() + 1e-12)[0])

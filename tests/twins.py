@@ -13,7 +13,6 @@ import math
 
 import numpy as np
 
-from simplexplore.exploration.vertex_table import VertexTable
 from twin_rewards import Law, Xoshiro
 from twin_solvers import Guard, Rows, maximin, project, project_on_simplex, spend
 
@@ -30,29 +29,28 @@ class Twin:
     """One run, told the same rewards as the engine."""
 
     def __init__(self, engine, sampler, tracking, words, threshold=None):
-        plan, setting = engine.plan, engine._setting
+        plan, config = engine.plan, engine.workspace.config
         family = plan.problem.rewards
         kind = "bernoulli" if family.name == "bounded" else family.name
         self.family = family
-        self.law = Law(kind, setting.variance)
+        self.law = Law(kind, config.variance)
         self.size = plan.problem.size
-        self.anytime = setting.anytime
+        self.anytime = config.anytime
         self.sampler, self.tracking = sampler, tracking
         self.costs = plan.problem.costs / plan.problem.costs.mean()
-        self.rows = Rows(setting)
-        self.spend = Rows(setting, self.costs) if np.ptp(self.costs) else self.rows
-        self.guard = Guard(setting)
-        self.filler = setting.inside.copy()
-        self.pulls_for_one = self.guard.pulls_for_one()
+        self.rows = Rows(config)
+        self.spend = Rows(config, self.costs) if np.ptp(self.costs) else self.rows
+        self.guard = Guard(config)
+        self.fallback_allocation = config.inside.copy()
+        self.pulls_per_use = self.guard.pulls_per_use()
         self.solved, self.due, self.price = None, 0.0, np.ones(self.size)
         self.turns, self.taken, self.saved_for = 0, np.zeros(self.size), None
-        self.limits = (setting.lowest, setting.highest)
+        self.limits = (config.lowest, config.highest)
         self.threshold = threshold
         self.choices = Xoshiro(words[1])
         self.n = np.zeros(self.size)
         self.mean = np.zeros(self.size)
-        self.target = setting.inside.copy()  # the first arm is chosen
-        self.average = setting.inside.copy()
+        self.target = config.inside.copy()  # the first arm is chosen
         self.warm = False
         # A table of our own, so that the engine's grows as it would.
         self.table = self._own_table(engine)
@@ -63,7 +61,7 @@ class Twin:
         self.w = self._first_allocation(plan)
 
     def _own_table(self, engine):
-        return VertexTable(engine.polytope, engine.table.vertices[0])
+        return engine.workspace.table.fresh()
 
     def _first_allocation(self, plan):
         inside = self.rows.inside
@@ -92,15 +90,15 @@ class Twin:
 
     def edges(self):
         """Losses per unit of each edge of the recommended vertex, dense."""
-        return -self.table._edges[self.vertex].dense(self.size)
+        return -self.table.edges[self.vertex].dense(self.size)
 
     def observe(self, arm, reward):
         self.n[arm] += 1
         unit = float(self.family.to_unit(reward))
         self.mean[arm] += (unit - self.mean[arm]) / self.n[arm]
 
-    def advance(self, followed, memory):
-        """The next arm, or STOP; the engine's run and memory decide ties only."""
+    def advance(self, followed):
+        """The next arm, or STOP; the engine's run decides ties only."""
         self.chosen = int(followed.integers[2])
         if not self.warm:
             waiting = np.flatnonzero((self.rows.inside > 0) & (self.n == 0))
@@ -116,7 +114,9 @@ class Twin:
         if self.sampler == "cge":
             self.w, self.squares = min(
                 options,
-                key=lambda x: np.abs(x[0] - followed.w).max() + np.abs(x[1] - memory.arms[0]).max(),
+                key=lambda x: (
+                    np.abs(x[0] - followed.w).max() + np.abs(x[1] - followed.arm_state[0]).max()
+                ),
             )
         else:
             self.w = min(options, key=lambda w: np.abs(w - followed.w).max())
@@ -128,7 +128,7 @@ class Twin:
         if keeps[waiting].any():
             return int(waiting[keeps[waiting]][0])
         if not keeps.any():
-            return self.guard.least_harm(self.n)
+            return self.guard.least_violating_arm(self.n)
         saving = keeps & self.guard.saves()
         return self.furthest_behind(saving if saving.any() else keeps, self.target)
 
@@ -143,8 +143,8 @@ class Twin:
         """Of the arms that keep limits, the one furthest behind the last exact allocation."""
         keeps = self.guard.keeps(self.n)
         if not keeps.any():
-            return self.guard.least_harm(self.n)
-        return self.furthest_behind(keeps, (self.pulls + 1) * self.filler)
+            return self.guard.least_violating_arm(self.n)
+        return self.furthest_behind(keeps, (self.pulls + 1) * self.fallback_allocation)
 
     def statistics(self):
         """Evidence on each edge of the recommended vertex."""
@@ -157,7 +157,7 @@ class Twin:
             gaps = [sum(v[a] * mu[a] for a in np.flatnonzero(v)) for v in edges]
             if min(gaps) >= -1e-13 * np.abs(mu).max():
                 return
-            first = self.table.arrays().first_edge[self.vertex]
+            first = self.table.arrays.first_edge[self.vertex]
             self.vertex = self.table.follow(first + int(np.argmin(gaps)))
 
     def allocate(self, evidence):
@@ -172,8 +172,6 @@ class Twin:
             if self.anytime:
                 self._solve_for_prices()
             return self._top_two(evidence)
-        if self.tracking == "averaged" and self.pulls % 2 == 1:
-            return [self.w]
         edges = self.edges()
         q = self.weights.setdefault(self.vertex, np.zeros(len(edges)))
         maximin(self.law, edges, self.mu, self.w, q, *self._set(self.anytime))
@@ -233,7 +231,7 @@ class Twin:
         if self.solved != self.vertex or self.pulls >= self.due:
             edges = self.edges()
             q = self.weights.setdefault(self.vertex, np.zeros(len(edges)))
-            gain = maximin(self.law, edges, self.mu, self.filler, q, *self._set(True))
+            gain = maximin(self.law, edges, self.mu, self.fallback_allocation, q, *self._set(True))
             self.solved, self.due = self.vertex, self.pulls + max(2.0, 0.02 * self.pulls)
             self.price = np.ones(self.size)
             if gain is not None:
@@ -252,7 +250,7 @@ class Twin:
         keeps = self.guard.keeps(self.n)
         arm = wanted
         if not keeps.any():
-            arm = self.guard.least_harm(self.n)
+            arm = self.guard.least_violating_arm(self.n)
         elif not keeps[wanted]:
             left = np.where(keeps, self.guard.harm(self.n + np.eye(self.size)[wanted]), math.inf)
             tied = left <= left.min() + 1e-12
@@ -275,7 +273,7 @@ class Twin:
             arms = np.flatnonzero(self.rows.inside)
             return [np.eye(self.size)[arms[due % len(arms)]]]
         if self.anytime:
-            tried = (edges**2).sum(axis=1) / (edges**2 @ (1 / (self.n * self.pulls_for_one)))
+            tried = (edges**2).sum(axis=1) / (edges**2 @ (1 / (self.n * self.pulls_per_use)))
         else:
             tried = np.array([self.n[np.flatnonzero(v)].min() for v in edges])
         price = 2 if self.anytime and self.pulls % 8 == 7 else 1 / 2
@@ -318,17 +316,15 @@ class Twin:
         tracked = self.w
         if self.tracking != "focused":
             part = self.size / math.sqrt(self.size**2 + self.pulls)
-            part *= 1.0 if self.tracking == "direct" else 0.5
+            direct = min(0.4, part * min(2.0, max(0.5, 10 / self.size)))
+            part = direct if self.tracking == "direct" else 0.5 * part
             share = part / (1 + part)
             tracked = (1 - share) * self.w + share * self.rows.inside
         self.target += tracked
-        # Late allocations weigh more: the one of time s like s.
-        self.average += (tracked - self.average) * min(1.0, 2.0 / (self.pulls + 1))
         owed = self.target
         if self.tracking == "direct":
-            owed = (self.pulls + 1) * tracked
-        elif self.tracking == "averaged":
-            owed = (self.pulls + 1) * self.average
+            rare = self.n < (math.sqrt(self.size**2 + self.pulls) - self.size) / 2
+            owed = (self.pulls + 1) * np.where(rare, 3.0, tracked)
         allowed = tracked > 0
         if self.anytime:
             allowed &= self.guard.keeps(self.n)
@@ -345,7 +341,7 @@ class AnswerTwin(Twin):
         self.law.offset = problem.epsilon * float(
             problem.rewards.to_unit(1.0) - problem.rewards.to_unit(0.0)
         )
-        answers = engine.table.answers
+        answers = engine.workspace.table.answers
         self.answers = answers.policies
         self.rivals = answers.policies[: len(answers.vertices)]
 

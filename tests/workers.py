@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -92,17 +93,18 @@ class Crew:
         return json.loads(output)
 
 
+def open_study(url, name):
+    return sx.connect(url).open(name) if url.startswith("http") else sx.Study.open(url, name)
+
+
 def main():
     url, name, count, batch, seconds, folder = sys.argv[1:]
-    if url.startswith("http"):
-        study = sx.connect(url).open(name)
-    else:
-        study = sx.Study.open(url, name)
-        # Compiled, loaded and caught up before anything starts.
-        with study._replica.latest() as state:
-            nothing = np.zeros(0, dtype=np.int64)
-            state.engine.fold(nothing, nothing, np.zeros(0))
-    study.close()
+    # Compiled and loaded before anything starts.
+    with (
+        tempfile.TemporaryDirectory() as elsewhere,
+        sx.Study.create(Path(elsewhere, "x.db"), "warm", star(), "ctns") as study,
+    ):
+        study.tell_many([(pull, 0.5) for pull in study.ask(len(MEANS))])
     seed = time.time_ns()
     pids = []
     for i in range(int(count)):
@@ -110,6 +112,7 @@ def main():
         if pid == 0:
             code = 1
             try:
+                study = open_study(url, name)  # connections are not for children
                 times = work(study, int(batch), float(seconds), [seed, i], f"{folder}/{i}.log")
                 Path(folder, f"{i}.times").write_text(json.dumps(times))
                 code = 0
@@ -146,7 +149,7 @@ def is_sound(study, told):
         if event["event"] == "asked":
             assert event["number"] not in identity, "a pull was given out twice"
             identity[event["number"]] = event["pull"]
-        elif "reward" in event:
+        elif "reward" in event and "number" in event:
             pull = identity[event["number"]]
             assert pull not in recorded, "a reward was recorded twice"
             recorded[pull] = event["reward"]

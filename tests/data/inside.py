@@ -1,3 +1,3 @@
-def allocate(setting, table, run, memory):  # noqa: ARG001
-    for a in range(setting.size):
-        run.w[a] = setting.inside[a]
+def allocate(config, table, run, scratch):  # noqa: ARG001
+    for a in range(config.size):
+        run.w[a] = config.inside[a]
