@@ -48,13 +48,14 @@ comparison
 sx.plot_comparison(comparison, "profile.png")
 
 # %% [markdown]
-# For the paper, write the table, the figure (PDF, or PGF to be typeset with the document's own fonts), and
-# every run as CSV. `to_frame` gives the runs as a pandas DataFrame.
+# For the paper, write the table, the figure as PDF, and every run as CSV. `to_frame` gives the runs as a
+# pandas DataFrame.
 
 # %%
-comparison.to_latex("table.tex", caption="Twenty random instances.", label="tab:random")
+comparison.to_latex(
+    "table.tex", caption="Twenty random instances.", label="tab:random"
+)
 sx.plot_comparison(comparison, "profile.pdf")
-sx.plot_comparison(comparison, "profile.pgf")
 comparison.to_csv("runs.csv")
 frame = comparison.to_frame()
 print(frame.groupby("sampler")["stopping_time"].describe().round(1))

@@ -42,9 +42,13 @@ for name, scenario in bound.scenarios.items():
 laboratory = sx.Problem.from_file("laboratory.toml")
 dear = sx.lower_bound(laboratory)
 free = sx.lower_bound(laboratory.replace(costs=None))
-print(f"with costs:    {dear.samples:7.1f} samples, which cost {dear.cost:7.1f}")
+print(
+    f"with costs:    {dear.samples:7.1f} samples, which cost {dear.cost:7.1f}"
+)
 spent = float(laboratory.costs @ free.allocation) * free.samples
-print(f"without costs: {free.samples:7.1f} samples, which would cost {spent:7.1f}")
+print(
+    f"without costs: {free.samples:7.1f} samples, which would cost {spent:7.1f}"
+)
 
 # %% [markdown]
 # [The problem file](../problem_file.md) has every key, and [costs and limits](../theory/costs_and_limits.md)

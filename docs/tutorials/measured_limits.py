@@ -16,7 +16,7 @@
 # probability 1 − δ the answer exceeds the limit by no more than `tolerance`, and works at most `epsilon`
 # less well than the best mix that keeps the limit.
 #
-# `bound` says how many patients that takes if the guesses are right:
+# `bound` plans how many patients that takes if the guesses are right:
 
 # %% [shell]
 # simplexplore bound dose_mix.toml --plot dose_mix.png
@@ -26,8 +26,7 @@
 # spreads over more doses. Under "what makes it hard" are the mistakes to be ruled out: that the answer is
 # too toxic, or that another mix keeps the limit and works better.
 #
-# **How much room do you allow?** More tolerance and a larger epsilon take fewer patients. The picture has
-# the whole trade-off; in Python:
+# **How much room do you allow?** More tolerance and a larger epsilon take fewer patients. Plans say how many:
 
 # %%
 from dataclasses import replace
@@ -39,8 +38,10 @@ problem = sx.Problem.from_file("dose_mix.toml")
 for epsilon, tolerance in ((0.1, 0.05), (0.2, 0.05), (0.1, 0.0)):
     row = replace(toxicity, tolerance=tolerance)
     bound = sx.lower_bound(problem.replace(epsilon=epsilon, measured=[row]))
-    planned = bound.planned_samples
-    print(f"epsilon {epsilon}, tolerance {tolerance}: about {planned:5.0f} samples")
+    expected = sx.forecast(bound).samples
+    print(
+        f"epsilon {epsilon}, tolerance {tolerance}: about {expected:5.0f} samples"
+    )
 
 # %% [markdown]
 # Here half the room takes about twice as many patients; the less room there is, the closer this comes to
@@ -48,7 +49,9 @@ for epsilon, tolerance in ((0.1, 0.05), (0.2, 0.05), (0.1, 0.0)):
 
 # %%
 bound = sx.lower_bound(problem)
-print(f"measured {bound.characteristic_time:.1f}, known {bound.own.known_limits_time:.1f}")
+print(
+    f"measured {bound.characteristic_time:.1f}, known {bound.own.known_limits_time:.1f}"
+)
 
 # %% [markdown]
 # **If no mix keeps the limit** at the guessed means, `bound` says so:
@@ -67,7 +70,7 @@ except sx.InfeasibleError as error:
 # simplexplore simulate dose_mix.toml --runs 20
 
 # %% [markdown]
-# That is several times the bound. The bound is about very small deltas, while the guarantee holds for every
+# That is several times the plan. The plan is about very small deltas, while the guarantee holds for every
 # sampler, at every look and for all means. Add `--sampler top-two,uniform` to see how many patients a good
 # choice of doses saves.
 #
@@ -92,8 +95,14 @@ while (dose := explorer.ask()) is not None:
             f"after {explorer.pulls:4d}: toxicity of the answer between {row.value_low:.2f} and "
             f"{row.value_high:.2f}, p-value {row.p_value:.2f}, confidence {explorer.confidence:.2f}"
         )
-shares = dict(zip(problem.arms, (round(float(x), 2) for x in explorer.policy), strict=True))
-print(f"after {explorer.pulls} patients: {shares}, confidence {explorer.confidence:.3f}")
+shares = dict(
+    zip(
+        problem.arms, (round(float(x), 2) for x in explorer.policy), strict=True
+    )
+)
+print(
+    f"after {explorer.pulls} patients: {shares}, confidence {explorer.confidence:.3f}"
+)
 
 # %% [markdown]
 # All these numbers are valid however often you look. If every mix is too toxic, the trial ends with that
@@ -107,7 +116,9 @@ print(f"after {explorer.pulls} patients: {shares}, confidence {explorer.confiden
 from dataclasses import replace
 
 row = replace(problem.measured[0], safe=["placebo"], domain=(0, 1))
-strict = sx.Explorer(problem.replace(measured=[row], scenario="anytime"), seed=1)
+strict = sx.Explorer(
+    problem.replace(measured=[row], scenario="anytime"), seed=1
+)
 doses = []
 for _ in range(300):
     dose = strict.ask()
@@ -117,7 +128,9 @@ for _ in range(300):
     if strict.pulls in (10, 50, 300):
         mean = sum(TOXICITY[dose] for dose in doses) / len(doses)
         worst = strict.measured[0].worst
-        print(f"after {strict.pulls:3d}: mean toxicity {mean:.2f}, at worst {worst:.2f}")
+        print(
+            f"after {strict.pulls:3d}: mean toxicity {mean:.2f}, at worst {worst:.2f}"
+        )
 
 # %% [markdown]
 # [The problem file](../problem_file.md#measuredname) has all keys, for limits from below, unknown sigma and

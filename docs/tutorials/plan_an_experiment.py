@@ -48,7 +48,9 @@ for salmon in (7.0, 7.5, 7.8):
 
 # %%
 for delta in (0.2, 0.05, 0.01, 0.001):
-    print(f"delta {delta}: at least {sx.lower_bound(problem, delta=delta).samples:6.1f} samples")
+    print(
+        f"delta {delta}: at least {sx.lower_bound(problem, delta=delta).samples:6.1f} samples"
+    )
 
 # %% [markdown]
 # **Check the plan by simulation.** `simulate` runs the whole experiment many times as if the guess were

@@ -1,8 +1,8 @@
 """Tutorials are scripts: run when the documentation is built, shown with what they print and draw.
 
 A script has cells, as notebooks and editors know them: `# %% [markdown]` begins prose, `# %%`
-Python, `# %% [shell]` commands. What a page shows is what came of running it; a script that fails
-fails the build.
+Python, `# %% [hidden]` Python of which only the output is shown, `# %% [shell]` commands. What a page
+shows is what came of running it; a script that fails fails the build.
 
     python docs/tutorials/runner.py plan_an_experiment OUT
 """
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "examples"
 # What pages show or offer; databases and tokens stay where they were made.
-KEPT = (".csv", ".pdf", ".pgf", ".png", ".tex")
-CELL = re.compile(r"^# %%(?: \[(markdown|shell)\])?\n", re.MULTILINE)
+KEPT = (".csv", ".pdf", ".png", ".tex")
+CELL = re.compile(r"^# %%(?: \[(hidden|markdown|shell)\])?\n", re.MULTILINE)
 
 
 @dataclass
@@ -61,13 +61,18 @@ def run(script: Path) -> Page:
         for kind, text in cells(script.read_text(encoding="utf-8")):
             before = set(Path(place).glob("*.png"))
             if kind == "markdown":
-                page.text += re.sub(r"^# ?", "", text, flags=re.MULTILINE) + "\n\n"
+                page.text += (
+                    re.sub(r"^# ?", "", text, flags=re.MULTILINE) + "\n\n"
+                )
             elif kind == "shell":
                 page.text += _shell(text)
             else:
-                page.text += _python(text, names, script)
+                page.text += _python(
+                    text, names, script, shown=kind != "hidden"
+                )
             for picture in sorted(set(Path(place).glob("*.png")) - before):
-                page.text += f"![{picture.stem}]({script.stem}-{picture.name})\n\n"
+                words = picture.stem.replace("-", " ")
+                page.text += f"![{words}]({script.stem}-{picture.name})\n\n"
         page.files = {
             f"{script.stem}-{path.name}": path.read_bytes()
             for path in set(Path(place).iterdir()) - given
@@ -77,35 +82,54 @@ def run(script: Path) -> Page:
     return Page(page.text + link, page.files)
 
 
-def _python(text: str, names: dict[str, Any], script: Path) -> str:
+def _python(
+    text: str, names: dict[str, Any], script: Path, *, shown: bool
+) -> str:
     """Run Python; what it prints, and the value of its last expression."""
     tree = ast.parse(text, script.name)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    shown, html = io.StringIO(), ""
-    with contextlib.redirect_stdout(shown):
+    last = (
+        tree.body.pop()
+        if tree.body and isinstance(tree.body[-1], ast.Expr)
+        else None
+    )
+    printed, html = io.StringIO(), ""
+    with contextlib.redirect_stdout(printed):
         exec(compile(tree, script.name, "exec"), names)
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), script.name, "eval"), names)
+            value = eval(
+                compile(ast.Expression(last.value), script.name, "eval"), names
+            )
             if hasattr(value, "_repr_html_"):
                 html = f"{value._repr_html_()}\n\n"
             elif value is not None:
-                shown.write(f"{value!r}\n")
-    output = f"```text\n{shown.getvalue().rstrip()}\n```\n\n" if shown.getvalue() else ""
-    return f"```python\n{text}\n```\n\n{output}{html}"
+                printed.write(f"{value!r}\n")
+    code = f"```python\n{text}\n```\n\n" if shown else ""
+    output = (
+        f"```text\n{printed.getvalue().rstrip()}\n```\n\n"
+        if printed.getvalue()
+        else ""
+    )
+    return f"{code}{output}{html}"
 
 
 def _shell(text: str) -> str:
     """Run commands; ours is the one of this Python."""
     shown = ""
     for command in re.sub(r"^# ?", "", text, flags=re.MULTILINE).splitlines():
-        ours = re.sub(r"^simplexplore\b", f"{sys.executable} -m simplexplore", command)
+        ours = re.sub(
+            r"^simplexplore\b", f"{sys.executable} -m simplexplore", command
+        )
         done = subprocess.run(
             ours,
             shell=True,
             check=False,
             capture_output=True,
             text=True,
-            env={**os.environ, "COLUMNS": "80", "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={
+                **os.environ,
+                "COLUMNS": "80",
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },
         )
         if done.returncode:
             raise RuntimeError(f"{command}\n{done.stderr}")
@@ -115,7 +139,9 @@ def _shell(text: str) -> str:
 
 def scripts() -> list[Path]:
     """All tutorials."""
-    return sorted(path for path in HERE.glob("*.py") if path.name != Path(__file__).name)
+    return sorted(
+        path for path in HERE.glob("*.py") if path.name != Path(__file__).name
+    )
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -124,9 +150,15 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
     for script in scripts():
         page = run(script)
-        files.append(File.generated(config, f"tutorials/{script.stem}.md", content=page.text))
+        files.append(
+            File.generated(
+                config, f"tutorials/{script.stem}.md", content=page.text
+            )
+        )
         for name, data in page.files.items():
-            files.append(File.generated(config, f"tutorials/{name}", content=data))
+            files.append(
+                File.generated(config, f"tutorials/{name}", content=data)
+            )
     return files
 
 

@@ -26,7 +26,17 @@ from pathlib import Path
 import simplexplore as sx
 
 server = subprocess.Popen(
-    [sys.executable, "-m", "simplexplore", "serve", "--store", "team.db", "--port", "0", "--json"],
+    [
+        sys.executable,
+        "-m",
+        "simplexplore",
+        "serve",
+        "--store",
+        "team.db",
+        "--port",
+        "0",
+        "--json",
+    ],
     stdout=subprocess.PIPE,
     stderr=subprocess.DEVNULL,
 )
@@ -47,7 +57,9 @@ def work(seed):
         study = service.open("lunch")
         for _ in range(3):
             pulls = study.ask(10)
-            study.tell_many([(pull, rng.gauss(TASTE[pull.arm], 2.0)) for pull in pulls])
+            study.tell_many(
+                [(pull, rng.gauss(TASTE[pull.arm], 2.0)) for pull in pulls]
+            )
 
 
 with sx.connect(url, token=token) as service:

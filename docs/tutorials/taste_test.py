@@ -26,7 +26,7 @@ beans = "smoky >= 0.2"              # they are in the cellar
 # simplexplore bound coffee.toml
 
 # %% [markdown]
-# `bound` states how many more samples it takes because sigma is unknown. Now run the test, here with
+# `bound` takes the guess of sigma for the truth. Now run the test, here with
 # simulated scores. The explorer learns each coffee's standard deviation as it goes, and stops when
 # the evidence is enough:
 
@@ -43,14 +43,17 @@ while not explorer.stopped:
     coffee = explorer.ask()
     mean, scatter = truth[coffee]
     explorer.tell(coffee, rng.normal(mean, scatter))
-print(f"{explorer.pulls} cups, mix {explorer.policy}, confidence {explorer.confidence:.3f}")
-for coffee, count, mean in zip(problem.arms, explorer.counts, explorer.means, strict=True):
+print(
+    f"{explorer.pulls} cups, mix {explorer.policy}, confidence {explorer.confidence:.3f}"
+)
+for coffee, count, mean in zip(
+    problem.arms, explorer.counts, explorer.means, strict=True
+):
     print(f"{coffee:7} {count:4.0f} cups, mean score {mean:.2f}")
 
 # %% [markdown]
 # How much does it cost not to know sigma? Simulate coffees with a standard deviation of 1.2 each, with sigma
-# known, unknown, and unknown but equal for all. With `equal_sigma = true` the guarantee rests on your
-# word that all arms have the same sigma; for the coffees above that would be false.
+# known and unknown.
 
 # %%
 from dataclasses import replace
@@ -59,11 +62,12 @@ even = problem.replace(rewards=replace(problem.rewards, sigma_guess=1.2))
 for what, rewards in {
     "known": sx.Gaussian(1.2),
     "unknown": even.rewards,
-    "equal": replace(even.rewards, equal_sigma=True),
 }.items():
     results = sx.simulate(even.replace(rewards=rewards), runs=200, seed=2)
     wrong = int((~results.correct).sum())
-    print(f"{what:12} {results.stopping_times.mean():6.0f} cups on average, {wrong} of 200 wrong")
+    print(
+        f"{what:12} {results.stopping_times.mean():6.0f} cups on average, {wrong} of 200 wrong"
+    )
 
 # %% [markdown]
 # Do not use an unknown sigma for scores that are far from Gaussian, such as rare tens among zeros. If

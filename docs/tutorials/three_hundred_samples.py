@@ -29,7 +29,7 @@ nuts = "pecan <= 0.5"
 # how often each sampler is wrong after an eighth, a quarter, a half and all of the tastings:
 
 # %% [shell]
-# simplexplore simulate pies.toml --sampler top-two,uniform,halving --runs 400 --seed 1 --plot pies.png
+# simplexplore simulate pies.toml --sampler top-two,uniform --runs 400 --seed 1 --plot pies.png
 
 # %% [markdown]
 # The experiment itself stops after exactly 300 rewards, and states its confidence and how much better

@@ -23,7 +23,9 @@ results = [
 ]
 for result in results:
     times = result.summary()["stopping_time"]
-    print(f"{result.plan.sampler.name:12} {times['mean']:7.0f} ± {times['stderr']:.0f} samples")
+    print(
+        f"{result.plan.sampler.name:12} {times['mean']:7.0f} ± {times['stderr']:.0f} samples"
+    )
 sx.plot_results(results, "samplers.png")
 
 # %% [markdown]
