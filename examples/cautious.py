@@ -13,7 +13,7 @@ from simplexplore.kernels.records import PULLS
 
 
 @njit
-def reached(setting, table, run, edge, statistic):
+def reached(config, table, run, edge, statistic):
     """Whether one edge's evidence is enough; a run stops when all edges agree."""
     extra = math.log(1.0 + math.log(run.integers[PULLS]))
-    return statistic >= -math.log(setting.delta) + 2.0 * extra
+    return statistic >= -math.log(config.delta) + 2.0 * extra

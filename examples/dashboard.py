@@ -55,7 +55,6 @@ def work(url: str, pause: float = 0.5, rounds: int | None = None, name: str = "t
             study = service.open(name)
         except sx.UnknownStudyError:
             study = service.create(name, sx.Problem.from_file(HERE / file), "top-two")
-            study.tag("example")
             if draw is None:
                 study.ask(batch)
         while draw is not None and (rounds is None or rounds > 0):

@@ -10,16 +10,16 @@ import math
 
 from numba import njit
 
-from simplexplore.kernels.projection import project_within_rows
+from simplexplore.kernels.projection import project
 from simplexplore.kernels.records import VERTEX
 
-ARM_VECTORS = 0  # vectors over arms to remember from step to step
-EDGE_VECTORS = 0  # vectors over edges to remember
+ARM_STATE = 0  # vectors over arms to remember from step to step
+EDGE_STATE = 0  # vectors over edges to remember
 TRACKING = "cumulative"
 
 
 @njit
-def allocate(setting, table, run, memory):
+def allocate(config, table, run, scratch):
     """Write the next allocation into run.w."""
     vertex = run.integers[VERTEX]  # the policy that looks best now
     first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
@@ -31,23 +31,23 @@ def allocate(setting, table, run, memory):
             weakest = edge
 
     # For that edge alone, arm a deserves samples in proportion to sigma_a |v_a|.
-    wanted = memory.scratch[0]
-    for a in range(setting.size):
+    wanted = scratch.arms[0]
+    for a in range(config.size):
         wanted[a] = 0.0
     total = 0.0
     for k in range(table.first_entry[weakest], table.first_entry[weakest + 1]):
         a = table.arm[k]
-        wanted[a] = math.sqrt(setting.variance[a]) * abs(table.v[k])
+        wanted[a] = math.sqrt(config.variance[a]) * abs(table.v[k])
         total += wanted[a]
-    for a in range(setting.size):
+    for a in range(config.size):
         wanted[a] /= total
 
-    if not setting.anytime:
-        for a in range(setting.size):
+    if not config.anytime:
+        for a in range(config.size):
             run.w[a] = wanted[a]
         return
     # Anytime, the allocation must satisfy the constraints: the closest one that does.
-    ones, price = memory.scratch[1], memory.scratch[2]
-    for a in range(setting.size):
+    ones, price = scratch.arms[1], scratch.arms[2]
+    for a in range(config.size):
         ones[a] = 1.0
-    project_within_rows(setting, wanted, ones, memory.rows, memory.system, price, run.w)
+    project(config.shares, run.duals, wanted, ones, price, run.w)
