@@ -36,51 +36,51 @@ from scipy.stats import binomtest
 
 import simplexplore as sx
 from simplexplore.exploration.arrays import fitted
-from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.engine import Engine, streams
 from simplexplore.exploration.plan import prepare
-from simplexplore.exploration.seeding import streams
-from simplexplore.geometry.circuits import count_directions
-from simplexplore.kernels.cache import code_of
-from simplexplore.kernels.episode import begin, judge, observe
+from simplexplore.exploration.program import program_of, reward_kind
+from simplexplore.geometry.edge_directions import count_directions
+from simplexplore.kernels.episode import begin, check_stopping, clear, observe
 from simplexplore.kernels.information import draw
 from simplexplore.kernels.kernel import kernel
-from simplexplore.kernels.native import Unit
+from simplexplore.kernels.native import compiled
+from simplexplore.kernels.packed_record import PackedRecord
+from simplexplore.kernels.policy_search import confidence_margin, put_aside, statistic_aside
 from simplexplore.kernels.records import (
+    INITIALIZED,
     PULLS,
     STOPPED,
     VERTEX,
-    WARM,
-    Job,
-    Memory,
-    Run,
-    Setting,
-    Table,
+    EdgeTable,
+    RunConfig,
+    RunState,
+    Scratch,
+    SimulationBatch,
 )
-from simplexplore.kernels.search import BEST, LOOKS, put_aside, statistic_aside, surplus
 from simplexplore.kernels.tilt import tilt_evidence
 
 DELTAS = (0.3, 0.1, 0.01)
 GAP = 0.05  # of near-ties, in standard deviations
 LOOK = 1.1  # looks are so far apart
 
-# What a run finds: columns of Job.counts.
+# What a run finds: columns of SimulationBatch.counts.
 FIRST, CONFIDENCE, GAIN = range(3)
 RIGHT, WRONG = 1.0, 2.0
 
 
 @kernel
-def next_arm(setting: Setting, run: Run, job: Job) -> int:
+def next_arm(config: RunConfig, run: RunState, job: SimulationBatch) -> int:
     """The arm furthest behind its share; to an adversary, arms that mislead are far ahead."""
-    size = setting.size
+    size = config.size
     arm = 0
     least = math.inf
     for a in range(size):
         n = run.n[a]
         if n == 0.0:
             return a
-        luck = (run.mean[a] - job.means[a]) * math.sqrt(n) / job.means[3 * size + a]
-        rank = n / job.means[2 * size + a]
-        if job.progress[1] == 1 and job.means[size + a] * luck > 1.0:
+        luck = (run.mean[0, a] - job.means[0, a]) * math.sqrt(n) / job.means[3, a]
+        rank = n / job.means[2, a]
+        if job.progress[1] == 1 and job.means[1, a] * luck > 1.0:
             rank += 1e9
         if rank < least:
             least = rank
@@ -90,7 +90,12 @@ def next_arm(setting: Setting, run: Run, job: Job) -> int:
 
 @kernel
 def gain_evidence(
-    setting: Setting, table: Table, run: Run, memory: Memory, job: Job, level: float
+    config: RunConfig,
+    table: EdgeTable,
+    run: RunState,
+    scratch: Scratch,
+    job: SimulationBatch,
+    level: float,
 ) -> float:
     """The most evidence that an edge of the recommended vertex gains less than it truly does.
 
@@ -99,49 +104,49 @@ def gain_evidence(
     vertex = run.integers[VERTEX]
     most = 0.0
     for edge in range(table.first_edge[vertex], table.first_edge[vertex + 1]):
-        put_aside(table, memory, edge, 1.0)
+        put_aside(table, scratch, edge, 1.0)
         gap = 0.0
         for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
-            gap += table.v[k] * job.means[table.arm[k]]
-        memory.edge.offset[0] = -gap
-        statistic = statistic_aside(setting, run, memory)
-        found = tilt_evidence(setting, memory.edge, run, memory, 0, statistic, level, math.inf)
+            gap += table.v[k] * job.means[0, table.arm[k]]
+        scratch.edge.offset[0] = -gap
+        statistic = statistic_aside(config, run, scratch)
+        found = tilt_evidence(config, run, scratch, statistic, level, math.inf)
         most = max(most, found)
     return most
 
 
 @kernel
-def crossing_runs(setting: Setting, table: Table, run: Run, memory: Memory, job: Job) -> int:
+def crossing_runs(
+    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, job: SimulationBatch
+) -> int:
     """All runs, from first to last pull; what each finds goes to a row of job.counts."""
-    gain_level = job.means[4 * setting.size]
+    gain_level = job.means[4, 0]
     best = job.progress[2]
-    least = setting.log_policy + math.log(setting.delta)
+    least = math.log(config.delta)
     for i in range(job.seeds.shape[0]):
-        begin(setting, table, run, memory)
+        begin(config, table, run)
         for k in range(4):
             run.rewards[k] = job.seeds[i, 0, k]
         found = job.counts[i]
         found[FIRST], found[CONFIDENCE], found[GAIN] = 0.0, -math.inf, 0.0
-        look = float(setting.size)
+        look = float(config.size)
         while run.integers[PULLS] < job.cap:
-            arm = next_arm(setting, run, job)
-            observe(setting, table, run, arm, draw(setting, run, job.means[arm], job.noise[arm]))
-            status = judge(setting, table, run, memory)
+            arm = next_arm(config, run, job)
+            mean, noise = job.means[0, arm], job.noise[0, arm]
+            run.reported[0] = draw(config, run, mean, noise, 0.0, 0.0)
+            observe(config, table, run, arm)
+            status = check_stopping(config, table, run, scratch)
             wrong = run.integers[VERTEX] != best
             if status == STOPPED and found[FIRST] == 0.0:
                 found[FIRST] = WRONG if wrong else RIGHT
-            if not run.integers[WARM] or run.integers[PULLS] < look:
+            if not run.integers[INITIALIZED] or run.integers[PULLS] < look:
                 continue
             look = max(look * LOOK, look + 1.0)
-            evidence = gain_evidence(setting, table, run, memory, job, gain_level)
+            evidence = gain_evidence(config, table, run, scratch, job, gain_level)
             found[GAIN] = max(found[GAIN], evidence)
             if wrong:
-                # Every edge may be asked again; what was there once counts.
-                for row in range(memory.looks.shape[0]):
-                    if row % LOOKS != BEST:
-                        for e in range(memory.looks.shape[1]):
-                            memory.looks[row, e] = 0.0
-                more = surplus(setting, table, run, memory, least)
+                clear(run.looks, run.looks.shape[1])
+                more = confidence_margin(config, table, run, scratch, least)
                 found[CONFIDENCE] = max(found[CONFIDENCE], more)
     return STOPPED
 
@@ -194,32 +199,35 @@ def found_by(rewards: Rewards, size: int, gap: float, sampling: str, given) -> n
     """What each run of a row finds, and the least delta with which it would say it."""
     problem = sx.Problem(size, ROWS[size], rewards.family)
     engine = Engine(prepare(problem, "uniform", "tilt", delta=DELTAS[0]))
-    setting, (_, run, memory) = engine._setting, engine._arrays
-    engine.table.explore()
-    records = (setting, *fitted(engine.table.arrays(), setting.pairs, run, memory))
+    space = engine.workspace
+    config, _, run, scratch = space.records
+    space.table.explore()
+    records = (config, *fitted(space.table.arrays, config.pairs, run, scratch))
     order = np.array(ORDER[size])
     sd = deviations(rewards, size)
     means = np.asarray(rewards.family.to_unit(rewards.mean)) + gap * sd * order
-    best = engine.table.add(engine.polytope.canonical(engine.polytope.optimal_vertex(sd * order)))
-    union = 2 * count_directions(engine.polytope.form)
+    best = space.table.add(space.polytope.canonical(space.polytope.optimal_vertex(sd * order)))
+    union = 2 * count_directions(space.polytope.form)
     level = math.log(union / DELTAS[0])
     beta = isinstance(rewards.family, sx.Bounded) and rewards.noise is not None
     drawn = sd if beta or isinstance(rewards.family, sx.Gaussian) else np.ones(size)
-    job = Job(
-        means=np.concatenate([means, -np.sign(order), SHARES[sampling][size], sd, [level]]),
-        noise=drawn,
+    job = SimulationBatch(
+        means=np.array([means, -np.sign(order), SHARES[sampling][size], sd, [level] * size]),
+        noise=drawn[None],
+        ends=np.zeros((1, 2)),
         cap=4 * given.pulls // size**2,
         seeds=streams(given.seed, range(given.runs)),
         progress=np.array([0, sampling == "adversary", best]),
         pulls=np.zeros(0, dtype=np.int64),
         vertices=np.zeros(0, dtype=np.int64),
         counts=np.zeros((given.runs, 3)),
+        answers=np.zeros((given.runs, 0)),
+        exceeded=np.zeros(0, dtype=np.int64),
     )
-    program = engine._program
-    text = Path(__file__).read_text(encoding="utf-8")
-    unit = Unit(crossing_runs, "Simulate", setting.closed_form, code_of(text))
-    blocks = [program.block(record) for record in (*records, job)]
-    unit.entry(*(block.address for block in blocks))
+    program = program_of(config.functions, reward_kind(problem))
+    run = compiled(crossing_runs, "Simulate", program.kind, None)
+    packed = [PackedRecord(record, program.address) for record in (*records, job)]
+    run.ctypes(*(one.pointer for one in packed))
     found = job.counts
     return np.column_stack(
         [

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import simplexplore as sx
+from simplexplore.exploration.proportion import clopper_pearson
 from simplexplore.problem.measured import Measured
-from simplexplore.simulation.results import clopper_pearson
 
 
 def one_row(means, coefficients, limit, epsilon, tolerance, sigma=1.0, **more):
@@ -107,11 +107,12 @@ for kind, noise in {
 BEFORE = {"C1a": (7903, 10051), "C1b": (2512, 3117), "C2": (9891, 11942), "C3": (4509, 5390)}
 
 
-def row(name, sampler, delta, runs, workers):
+def row(name, sampler, delta, runs, workers, independent):
     """Simulate; the line of a table."""
-    results = sx.simulate(
-        INSTANCES[name], sampler=sampler, delta=delta, runs=runs, seed=1, workers=workers
-    )
+    given = INSTANCES[name]
+    rows = [replace(one, independent=independent) for one in given.measured]
+    problem = given.replace(measured=rows, delta=delta)
+    results = sx.simulate(problem, sampler=sampler, runs=runs, seed=1, workers=workers)
     summary = results.summary()
     times, wrong = summary["stopping_time"], int((~results.correct).sum())
     before = BEFORE.get(name, ("", ""))[0 if delta == 0.1 else 1]
@@ -132,17 +133,17 @@ HEAD = (
 )
 
 
-def lines(runs, few, workers):
+def lines(runs, few, workers, independent):
     """All tables, line by line."""
     yield f"{runs} runs each:\n\n{HEAD}"
     for name in INSTANCES:
-        yield row(name, "top-two", 0.1, runs, workers)
+        yield row(name, "top-two", 0.1, runs, workers, independent)
     yield f"\n{few} runs each:\n\n{HEAD}"
     for name in BEFORE:
-        yield row(name, "top-two", 0.01, few, workers)
+        yield row(name, "top-two", 0.01, few, workers, independent)
     for sampler in ("uniform", "ctns"):
         for name in BEFORE:
-            yield row(name, sampler, 0.1, few, workers)
+            yield row(name, sampler, 0.1, few, workers, independent)
 
 
 def main() -> None:
@@ -151,11 +152,16 @@ def main() -> None:
     parser.add_argument("runs", type=int, nargs="?", default=1000)
     parser.add_argument("--few", type=int, help="of other deltas and samplers; a fifth of runs")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument(
+        "--independent",
+        action="store_true",
+        help="measurements are declared independent of rewards",
+    )
     parser.add_argument("--out", type=Path, help="a file for the tables")
     given = parser.parse_args()
     few = given.runs // 5 if given.few is None else given.few
     found = []
-    for line in lines(given.runs, few, given.workers):
+    for line in lines(given.runs, few, given.workers, given.independent):
         print(line, flush=True)
         found.append(line)
         if given.out is not None:  # what is done stays, whatever comes

@@ -24,9 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 import simplexplore as sx
-from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.engine import Engine, streams
 from simplexplore.exploration.plan import prepare
-from simplexplore.exploration.seeding import streams
 
 DELTAS = (0.1, 0.001)
 

@@ -34,9 +34,8 @@ import numba
 import numpy as np
 
 import simplexplore as sx
-from simplexplore.exploration.engine import Engine
+from simplexplore.exploration.engine import Engine, streams
 from simplexplore.exploration.plan import Plan
-from simplexplore.exploration.seeding import streams
 from simplexplore.exploration.stopping import find_threshold
 from simplexplore.problem.families import Bernoulli, Gaussian
 from simplexplore.samplers import find_sampler
@@ -113,7 +112,8 @@ def engine(problem: sx.Problem, sampler: str, scenario: str, delta: float) -> En
         bound = sx.lower_bound(problem.replace(scenario=scenario))
         allocation = tuple(bound.allocation.tolist())
     rule = find_threshold("gk16")
-    return Engine(Plan(problem, chosen, rule, delta, scenario, None, allocation))
+    problem = problem.replace(scenario=scenario)
+    return Engine(Plan(problem, chosen, rule, delta, None, allocation))
 
 
 def microseconds(problem: sx.Problem, sampler: str, scenario: str, steps: int, runs: int) -> float:

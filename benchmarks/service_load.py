@@ -67,9 +67,9 @@ def used(pids: list[int]) -> float:
 
 def prepare(store: Store) -> None:
     """Compile what live studies need, if it is not there."""
-    with sx.Study.create(store, "first", workers.star(), "ctns")._replica.latest() as state:
+    with sx.Study.create(store, "first", workers.star(), "ctns").replica.latest() as state:
         for entry in ("fold", "evidence"):
-            state.engine._program.compile(entry)
+            state.engine.compile(entry)
 
 
 def begin(urls: list[str], token: str, names: list[str]) -> None:

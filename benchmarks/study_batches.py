@@ -25,12 +25,9 @@ import numpy as np
 from samplers import instance
 
 import simplexplore as sx
-from simplexplore.exploration.engine import Engine
-from simplexplore.exploration.plan import Plan
-from simplexplore.exploration.seeding import streams
-from simplexplore.exploration.stopping import find_threshold
+from simplexplore.exploration.engine import Engine, streams
+from simplexplore.exploration.plan import prepare
 from simplexplore.kernels.records import ASKED, TOLD
-from simplexplore.samplers import find_sampler
 
 KNOWN = {
     "exp2": {1: "1883", 32: "1955/1982", 128: "2163/2279", 512: "2723/3160"},
@@ -44,24 +41,24 @@ def samples(
 ) -> tuple[int, bool]:
     """Pulls made until the evidence is enough at the end of a batch, and whether it is right."""
     rng = np.random.default_rng([seed, batch])
-    engine.forget(streams(seed, range(1))[0])
+    engine.reset(streams(seed, range(1))[0])
     total = 0
     asked, told = np.full(batch, ASKED, dtype=np.int64), np.full(batch, TOLD, dtype=np.int64)
     while True:
         arms = np.full(batch, -1, dtype=np.int64)
-        if aware or not engine.is_warm:
+        if aware or not engine.has_answer:
             engine.fold(asked, arms, np.zeros(batch))
         else:
             for i in range(batch):
                 engine.fold(asked[:1], arms[i : i + 1], np.zeros(1))
-                engine.pending[:] = 0
-            engine.pending[:] = np.bincount(arms, minlength=problem.size)
+                engine.workspace.pending[:] = 0
+            engine.workspace.pending[:] = np.bincount(arms, minlength=problem.size)
         total += batch
         rewards = rng.normal(problem.means[arms], problem.rewards.sigmas(problem.size)[arms])
         engine.fold(told[: batch - 1], arms[: batch - 1], rewards[: batch - 1])
         engine.fold(told[:1], arms[-1:], rewards[-1:], until_stopped=True)
         if engine.is_enough:
-            right = engine.polytope.optimal_vertex(problem.means).policy
+            right = engine.workspace.polytope.optimal_vertex(problem.means).policy
             return total, bool((engine.policy == right).all())
 
 
@@ -83,13 +80,7 @@ def main() -> None:
             f"| {name} | 1 | {times.mean():.0f} ({error:.0f}) | | {100 * wrong:.1f}% | {known[1]} |"
         )
         engine = Engine(
-            Plan(
-                problem,
-                find_sampler("top-two"),
-                find_threshold("gk16"),
-                problem.delta,
-                "end-of-time",
-            )
+            prepare(problem, "top-two", "gk16", scenario="end-of-time"),
         )
         for batch in (32, 128, 512):
             cells, errors = [], 0

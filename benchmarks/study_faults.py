@@ -193,14 +193,14 @@ def newer_version(url: str) -> None:
     study = sx.Study.create(url, "new", workers.star(), "ctns")
     study.tell_many([(pull, 0.5) for pull in study.ask(100)])
     with study.store.writing() as connection:
-        connection.execute(sa.text("UPDATE simplexplore_schema SET version = 2"))
+        connection.execute(sa.text("UPDATE simplexplore_store SET version = 2"))
     try:
         sx.Study.open(url, "new")
         text = "NOTHING"
     except sx.StoreError as error:
         text = str(error).partition(" was ")[2]
     with study.store.writing() as connection:
-        connection.execute(sa.text("UPDATE simplexplore_schema SET version = 1"))
+        connection.execute(sa.text("UPDATE simplexplore_store SET version = 1"))
     print(f"- **A store of a newer version**: 'was {text}'; sound: {study.verify()}")
 
 
