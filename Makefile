@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo serve test test-all collect lint bench mutants docs package reproduce coverage clean
+.PHONY: demo serve test test-all collect lint lines bench digests mutants docs package reproduce benchmarks coverage clean
 
 demo: $(READY)
 	$(BIN)/simplexplore demo
@@ -44,17 +44,31 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# How large each room is, and what is too large.
+lines: $(READY)
+	$(BIN)/python tests/rooms.py
+
 # BASE=<commit> puts the figures of another commit beside ours, OUT=<file> keeps the table.
 bench: $(READY)
 	$(BIN)/python benchmarks/figures.py $(if $(BASE),--base $(BASE)) $(if $(OUT),--out $(OUT))
+
+# Runs BASE=<commit> and this one, and names every case that differs; GROUPS="bounds studies", JOBS=2.
+digests: $(READY)
+	$(BIN)/python benchmarks/digests.py $(BASE) $(if $(GROUPS),--groups $(GROUPS)) $(if $(JOBS),--jobs $(JOBS))
 
 # Break lines one by one and see whether a test notices; takes an hour or so.
 mutants: $(READY)
 	$(BIN)/python benchmarks/mutants.py
 
-# The whole paper, or PARTS of it; RUNS=50 for a quick look instead of the paper's number of runs.
+# The whole paper, or PARTS of it; RUNS=50 for a quick look instead of the paper's number of runs;
+# OUT=<folder> for the report.
+reproduce: export OPENBLAS_NUM_THREADS := 1
 reproduce: $(READY)
-	$(BIN)/simplexplore reproduce $(PARTS) $(if $(RUNS),--runs $(RUNS))
+	$(BIN)/python -m paper $(PARTS) $(if $(RUNS),--runs $(RUNS)) $(if $(OUT),--out $(OUT))
+
+# Samplers of ours and of the literature on published instances; RUNS=1000 for smaller errors.
+benchmarks: $(READY)
+	$(BIN)/python benchmarks/field.py $(if $(RUNS),--runs $(RUNS)) $(if $(OUT),--out $(OUT))
 
 # What a release would be: both archives, each installed into an empty environment of its own.
 package: $(READY)
@@ -74,7 +88,7 @@ docs: $(READY)
 clean:
 	rm -rf .venv site build dist demo-output reproduction-output dashboard.db dashboard.db-*
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* coverage.json
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src paper tests benchmarks addons -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Most files are never imported; the bytecode of those that are is kept when they are.
 QUICKLY := --quiet --disable-pip-version-check --no-compile
