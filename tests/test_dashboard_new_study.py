@@ -43,13 +43,15 @@ def test_a_study_from_the_form(page, served, sqlite_url):
     expect(page.get_by_role("alert")).to_contain_text("there is a study 'tastings'")
 
 
-def test_no_study_before_samplers_are_known(page, served):
+def test_a_file_is_checked_before_samplers_are_known_and_no_study_made(page, served):
     held = []
     page.route("**/v1/setup", lambda route: held.append(route))  # noqa: PLW0108
     page.goto(f"{served}/new")
     page.get_by_label("Name of the study").fill("too soon")
     button = page.get_by_role("button", name="Start the study")
     expect(button).to_be_disabled()
+    page.get_by_role("button", name="Fill in an example").click()
+    expect(page.locator("#result table").first).to_be_visible()
     held.pop().continue_()
     expect(button).to_be_enabled()
     page.get_by_text("How it is explored").click()

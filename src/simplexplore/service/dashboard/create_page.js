@@ -91,7 +91,8 @@ function studyForm() {
   const name = el("input", { id: "name", required: true, maxlength: 200, autocomplete: "off" });
   const sampler = el("select", { id: "sampler" }), threshold = el("select", { id: "threshold" });
   const expiry = el("input", { id: "expiry", type: "number", min: "0", step: "any", value: "24" });
-  const problem = checkedProblem(() => ({ sampler: sampler.value, threshold: threshold.value }));
+  // Until the samplers are known it is the service that chooses.
+  const problem = checkedProblem(() => ({ sampler: sampler.value || undefined, threshold: threshold.value || undefined }));
   // Until the samplers are known there is nothing to start with.
   const start = el("button", { type: "submit", class: "first", disabled: true }, "Start the study");
   const trouble = el("div");
