@@ -24,7 +24,8 @@ from simplexplore import (
 )
 from simplexplore.exploration.intervals import mean_intervals
 from simplexplore.exploration.measured_evidence import EXCEEDED
-from simplexplore.kernels.measured_limits import reach_of_known, reach_of_learned
+from simplexplore.kernels.measured_limits import reach_of_known
+from simplexplore.kernels.unknown_variance import reach_of_learned
 from tables import bound_table, status_table
 
 ARMS = ["strong", "weak", "placebo"]
@@ -151,7 +152,7 @@ def test_every_pull_is_affordable_by_what_is_known():
 def test_upper_ends_are_those_of_intervals_or_closer():
     _, _, work = records_for(trial(ROWS["unknown"]))
     for n in (3, 30, 400):
-        found = reach_of_learned(work, n, math.log(100.0))
+        found = reach_of_learned(work.hulls.arm, n, math.log(100.0))
         given, squares = (np.array([n]), np.zeros(1), 0.02), np.array([float(n)])
         high = mean_intervals(Gaussian("unknown"), *given, squares=squares)[1][0]
         assert found == pytest.approx(high, rel=1e-5)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from simplexplore.kernels.exponential import PRIOR_SAMPLES, regret_of_mixture
 from simplexplore.kernels.student_statistic import floor_of_variance
 from simplexplore.kernels.tilt import MIXTURE_PAYS, TILTS_PAY
-from simplexplore.kernels.unknown_variance import PLACES, mixture_of, put_arm
+from simplexplore.kernels.unknown_variance import PLACES, reach_of_learned
 from simplexplore.problem.families import Bernoulli, Family, Gaussian
 
 from .arrays import make_tilts
@@ -23,10 +23,6 @@ Inside = npt.NDArray[np.bool_]
 
 # By how much of itself an interval may be too long, unless one asks for less.
 CLOSE = 1e-9
-_STUDENT_CLOSE = 1e-6
-
-# Empirical deviations at which nothing more is to be found.
-_FARTHEST = 1e9
 
 _ROUNDING = 2.0**-50
 
@@ -71,21 +67,16 @@ def mean_intervals(
 
 
 def _end(
-    is_inside: Callable[[Array], Inside],
-    centre: Array,
-    limit: float,
-    close: float,
-    farthest: float = math.inf,
+    is_inside: Callable[[Array], Inside], centre: Array, limit: float, close: float
 ) -> Array:
     """Where intervals about a centre end, by bisection up to a limit, which may be infinite.
 
-    It ends close by, on the outer side: an interval is never too short. Ends that are
-    farther than `farthest` are not looked for.
+    It ends close by, on the outer side: an interval is never too short.
     """
     inside, outside = centre, np.full(len(centre), limit)
     if math.isinf(limit):
         step = math.copysign(1.0, limit)
-        while is_inside(outside := centre + step).any() and abs(step) < farthest:
+        while is_inside(outside := centre + step).any():
             step *= 2
     at_end = is_inside(outside)
     while True:
@@ -112,29 +103,18 @@ def known_means(engine: Engine, close: float = CLOSE) -> tuple[Array, Array, Arr
 def _learned_intervals(
     counts: Array, means: Array, squares: Array, level: float
 ) -> tuple[Array, Array]:
-    """The same by Student evidence of both directions."""
+    """The same by Student evidence: mixtures of both directions share it."""
     n = np.maximum(counts, 1.0)
     least = np.array([floor_of_variance(mean) for mean in means])
     deviations = np.sqrt(np.maximum(squares / n, least))
-    reach = deviations * np.array([_student_reach(float(count), level) for count in counts])
+    both = level + math.log(2.0)
+    reach = deviations * [_student_reach(float(count), both) for count in counts]
     return means - reach, means + reach
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # charts ask for the same again
 def _student_reach(n: float, level: float) -> float:
-    """Empirical deviations between the empirical mean and the nearest that is ruled out.
-
-    Mixtures of both directions share the evidence. Each grows with the distance.
-    """
-    if n < 2:
-        return math.inf
-    arm = np.zeros(PLACES)
-    put_arm(arm, n, False)
-
-    def is_inside(y: Array) -> Inside:
-        return np.array([mixture_of(arm, float(y[0]))[0] <= level + math.log(2.0)])
-
-    return float(_end(is_inside, np.zeros(1), math.inf, _STUDENT_CLOSE, _FARTHEST)[0])
+    return float(reach_of_learned(np.zeros(PLACES), n, level))
 
 
 def _evidence(

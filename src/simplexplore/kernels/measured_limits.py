@@ -21,41 +21,15 @@ from .records import (
     SimulationBatch,
 )
 from .student_statistic import floor_of_variance
-from .unknown_variance import mixture_of, put_arm
+from .unknown_variance import reach_of_learned
 
 # Of pulls that keep known constraints exactly.
 EXACTLY = 1e-9
 
-# Halvings of an interval's end.
-HALVINGS = 30
-
-
-@kernel
-def reach_of_learned(work: MeasuredScratch, n: float, level: float) -> float:
-    """Empirical deviations above which a mean is ruled out by so much evidence."""
-    if n < 2.0:
-        return math.inf
-    learned = work.hulls.arm
-    put_arm(learned, n, False)
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        if mixture_of(learned, high)[0] >= level:
-            break
-        low, high = high, 2.0 * high
-    else:
-        return math.inf
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        if mixture_of(learned, middle)[0] >= level:
-            high = middle
-        else:
-            low = middle
-    return high
-
 
 @kernel
 def reach_of_known(n: float, level: float) -> float:
-    """The same in known deviations, by the best of all scales."""
+    """Known deviations above which a mean is ruled out by so much evidence, by the best scale."""
     least = math.inf
     for j in range(SCALES):
         c = SCALE[j]
@@ -79,7 +53,7 @@ def update_upper_limits(measured: MeasuredLimits, run: RunState, work: MeasuredS
             mean = run.mean[1 + i, a]
             if measured.unknown[1 + i]:
                 seen = max(run.squares[1 + i, a] / n, floor_of_variance(mean))
-                reach = math.sqrt(seen) * reach_of_learned(work, n, measured.guard_level)
+                reach = math.sqrt(seen) * reach_of_learned(work.hulls.arm, n, measured.guard_level)
             else:
                 spread = math.sqrt(measured.variance[1 + i, a])
                 reach = spread * reach_of_known(n, measured.guard_level)

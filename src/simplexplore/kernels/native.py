@@ -22,7 +22,7 @@ from typing import Any
 
 import numba
 from llvmlite import binding as llvm
-from llvmlite.ir import Constant, IntType
+from llvmlite.ir import IntType
 from numba import types
 from numba.core import codegen, compiler, compiler_machinery, ir
 from numba.core.typing.templates import AttributeTemplate
@@ -33,6 +33,7 @@ from numba.extending import (
     register_model,
     typeof_impl,
 )
+from numba.np import arrayobj
 
 try:
     import fcntl
@@ -131,18 +132,9 @@ def _array(context: Any, builder: Any, kind: types.Array, data: Any, shape: list
     strides = [_WORD(8)]
     for length in shape[:0:-1]:
         strides.insert(0, builder.mul(strides[0], length))
-    count = shape[0]
-    for length in shape[1:]:
-        count = builder.mul(count, length, flags=["nsw"])
-    layout = context.data_model_manager[kind]
-    array = Constant(layout.get_value_type(), None)
-    parts = {"nitems": count, "itemsize": _WORD(8), "data": data}
-    for name, part in parts.items():
-        array = builder.insert_value(array, part, layout.get_field_position(name))
-    for name, numbers in (("shape", shape), ("strides", strides)):
-        for d, number in enumerate(numbers):
-            array = builder.insert_value(array, number, [layout.get_field_position(name), d])
-    return array
+    array = arrayobj.make_array(kind)(context, builder)
+    arrayobj.populate_array(array, data, shape, strides, _WORD(8), None)
+    return array._getvalue()
 
 
 # Kernels own no memory, so reference counting (which costs more than the arithmetic) is off.

@@ -125,10 +125,10 @@ def descend(
     not exact is off by some 1e-7.
     """
     gain, short = (_GAIN, 0.0) if exact else (_GAIN_OF_LOOK, _SHORT)
-    _work, newton = scratch.tilting, scratch.newton
+    newton = scratch.newton
     lam, slope, step = newton[LAM], newton[SLOPES], newton[STEP]
     held, trial = newton[HELD], newton[TRIAL]
-    _edge, size = scratch.edge, scratch.edge.first_entry[1]
+    size = scratch.edge.first_entry[1]
     for i in range(size):
         held[i] = 0.0
     value = log_evidence(config, run, scratch, lam)

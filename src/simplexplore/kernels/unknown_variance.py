@@ -51,6 +51,9 @@ LEFT = 0.04
 FADES = 0.2
 SOME = 1.0
 
+# Halvings of an interval's end.
+HALVINGS = 30
+
 # Beyond its hull an arm alone has so much more than is needed. A longer hull would be lower: far
 # out mixtures of few samples are concave.
 SPARE = 1.0
@@ -184,6 +187,28 @@ def mixture_of(arm: Vector, y: float) -> tuple[float, float, float]:
             total += share
             slope += share * steep
     return top + math.log(total), slope / total, steepest
+
+
+@kernel
+def reach_of_learned(arm: Vector, n: float, level: float) -> float:
+    """Empirical deviations above which a mean is ruled out by so much evidence."""
+    if n < 2.0:
+        return math.inf
+    put_arm(arm, n, False)
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        if mixture_of(arm, high)[0] >= level:
+            break
+        low, high = high, 2.0 * high
+    else:
+        return math.inf
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if mixture_of(arm, middle)[0] >= level:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 @kernel

@@ -121,6 +121,23 @@ def rarest_of(table: EdgeTable, run: RunState, edge: int) -> float:
 
 
 @kernel
+def pulls_into(config: RunConfig, table: EdgeTable, run: RunState, edge: int) -> float:
+    """Pulls that went into the estimate of an edge's gap.
+
+    An arm may have few samples because they are dear, and an edge with little of a rare arm be
+    studied at length by its other ones.
+    """
+    squares = 0.0
+    spread = 0.0
+    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
+        a = table.arm[k]
+        square = table.v[k] * table.v[k]
+        squares += square
+        spread += square / (run.n[a] * config.pulls_per_use[a])
+    return squares / spread
+
+
+@kernel
 def challenger_of(config: RunConfig, table: EdgeTable, run: RunState, price: float) -> int:
     """The edge with the least evidence and so much of the logarithm of how often it was tried."""
     vertex = run.integers[VERTEX]
@@ -131,7 +148,11 @@ def challenger_of(config: RunConfig, table: EdgeTable, run: RunState, price: flo
         score = evidence(config, table, run, first, edge)
         if score >= least:  # a price only adds to it, and logarithms are slow
             continue
-        score += price * math.log(rarest_of(table, run, edge))
+        if config.anytime:
+            tries = pulls_into(config, table, run, edge)
+        else:
+            tries = rarest_of(table, run, edge)
+        score += price * math.log(tries)
         if score < least:
             least = score
             challenger = edge

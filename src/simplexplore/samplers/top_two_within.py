@@ -17,7 +17,7 @@ from simplexplore.kernels.limits import fallback_arm, is_allowed, wait_for_slack
 from simplexplore.kernels.maximin import maximin, target_gap
 from simplexplore.kernels.records import PULLS, VERTEX, EdgeTable, RunConfig, RunState, Scratch
 
-from .top_two import ON_A_BUDGET, PRICE, affords, evidence, forced_pulls_due, share
+from .top_two import ON_A_BUDGET, PRICE, affords, challenger_of, forced_pulls_due, share
 
 # Vectors over arms: their prices, and how many turns each of them had.
 PRICES, TAKEN = 0, 1
@@ -71,41 +71,6 @@ def solve(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) 
     for a in range(config.size):
         # Where there is no solution, all arms cost the same.
         price[a] = max(price[a], MIN_PRICE * dearest) if gap < math.inf else 1.0
-
-
-@kernel
-def pulls_into(config: RunConfig, table: EdgeTable, run: RunState, edge: int) -> float:
-    """Pulls that went into the estimate of an edge's gap.
-
-    An arm may have few samples because they are dear, and an edge with little of a rare arm be
-    studied at length by its other ones.
-    """
-    squares = 0.0
-    spread = 0.0
-    for k in range(table.first_entry[edge], table.first_entry[edge + 1]):
-        a = table.arm[k]
-        square = table.v[k] * table.v[k]
-        squares += square
-        spread += square / (run.n[a] * config.pulls_per_use[a])
-    return squares / spread
-
-
-@kernel
-def challenger_of(config: RunConfig, table: EdgeTable, run: RunState, price: float) -> int:
-    """The edge with the least evidence and so much of the logarithm of pulls that went into it."""
-    vertex = run.integers[VERTEX]
-    first = table.first_edge[vertex]
-    challenger = first
-    least = math.inf
-    for edge in range(first, table.first_edge[vertex + 1]):
-        score = evidence(config, table, run, first, edge)
-        if score >= least:  # a price only adds to it, and logarithms are slow
-            continue
-        score += price * math.log(pulls_into(config, table, run, edge))
-        if score < least:
-            least = score
-            challenger = edge
-    return challenger
 
 
 @kernel
