@@ -13,6 +13,7 @@ from simplexplore.geometry.edge_directions import count_directions
 from simplexplore.geometry.faces import Simplices
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.question_polytope import QuestionPolytope
+from simplexplore.kernels import records
 from simplexplore.kernels.functions import RunFunctions
 from simplexplore.kernels.measured_search import (
     LOSS,
@@ -23,23 +24,6 @@ from simplexplore.kernels.measured_search import (
     SCALES,
 )
 from simplexplore.kernels.projection import project
-from simplexplore.kernels.records import (
-    EDGES,
-    GAUSSIAN,
-    INTEGERS,
-    PAIRS,
-    POLICIES,
-    AllocationConstraints,
-    Duals,
-    EdgeTable,
-    Hulls,
-    MeasuredLimits,
-    MeasuredScratch,
-    RunConfig,
-    RunState,
-    Scratch,
-    TiltMixture,
-)
 from simplexplore.kernels.tilt_mixture import OWN, TILTS
 from simplexplore.kernels.unknown_variance import CORNERS, PLACES, SLOTS
 from simplexplore.problem.families import Bounded, Family
@@ -61,7 +45,7 @@ from .vertex_table import (
 from .zeros import zeros
 
 Array = npt.NDArray[np.float64]
-State = tuple[EdgeTable, RunState, Scratch]
+State = tuple[records.EdgeTable, records.RunState, records.Scratch]
 Tables = VertexTable | AnswerTable | TargetTable
 
 # Thresholds with a union bound over what the vertices have in common: they are counted.
@@ -121,12 +105,12 @@ def make_config(
     allowed: AllocationSet,
     table: Tables,
     functions: RunFunctions,
-) -> RunConfig:
+) -> records.RunConfig:
     """What stays fixed during a run."""
     problem, rewards = plan.problem, plan.problem.rewards
     log_union = log_policy = -np.log(plan.delta_of_rule)
     levels = np.zeros(1)
-    rule, tracks_wealth, faces = EDGES, False, None
+    rule, tracks_wealth, faces = records.EDGES, False, None
     if isinstance(table, TargetTable):
         faces = table.faces
     elif plan.has_e_values:
@@ -143,7 +127,7 @@ def make_config(
     scenario = scenario_of_rule(allowed)
     priced = bool(np.ptp(allowed.costs))
     shares = _limits(allowed)
-    config = RunConfig(
+    config = records.RunConfig(
         size=problem.size,
         channels=1 + len(problem.measured),
         measuring=bool(problem.measured),
@@ -199,8 +183,8 @@ def make_config(
     return config._replace(initial_allocation=_initial_allocation(plan, config))
 
 
-def _limits(allowed: AllocationSet) -> AllocationConstraints:
-    return AllocationConstraints(
+def _limits(allowed: AllocationSet) -> records.AllocationConstraints:
+    return records.AllocationConstraints(
         size=len(allowed.lower),
         A=np.vstack([allowed.A_ub, allowed.A_eq]),
         b=np.concatenate([allowed.b_ub, allowed.b_eq]),
@@ -219,7 +203,7 @@ def scenario_of_rule(allowed: AllocationSet) -> str:
     return "end-of-time" if allowed.is_simplex else "anytime"
 
 
-def make_tilts(rewards: Family) -> TiltMixture:
+def make_tilts(rewards: Family) -> records.TiltMixture:
     """The constants for a family of rewards, in unit coordinates."""
     count = len(TILT_SCALES) + max(*LOSE, *WIN)
     strength = rewards.strongest_tilt * RATIO ** -np.arange(count + 1.0)
@@ -230,9 +214,9 @@ def make_tilts(rewards: Family) -> TiltMixture:
         places = [*range(len(prior) - 1), OWN]  # no tilt is the last one
         step[side, places] = list(prior)
         share[side, places] = np.array(list(prior.values())) / sum(prior.values())
-    return TiltMixture(
+    return records.TiltMixture(
         strength=strength,
-        slope=signed if rewards.code == GAUSSIAN else np.expm1(signed),
+        slope=signed if rewards.code == records.GAUSSIAN else np.expm1(signed),
         scale=np.array(TILT_SCALES) / sum(TILT_SCALES),
         step=step,
         share=share,
@@ -250,20 +234,20 @@ def tilt_levels(
     sure = -np.log(plan.delta_of_rule)
     if isinstance(table, AnswerTable):
         level = sure + np.log(table.answers.signed_union)
-        return EDGES, level, level
+        return records.EDGES, level, level
     if isinstance(polytope, QuestionPolytope):
         level = sure + np.log(polytope.union)
-        return EDGES, level, level
+        return records.EDGES, level, level
     if len(polytope.form.rows) == 1:
         level = sure + np.log(polytope.dimension)
-        return PAIRS, level, level
+        return records.PAIRS, level, level
     union = math.log(count_directions(polytope.form))  # the number may be too large for numpy
     if polytope.dimension > MAX_DIMENSIONS:
-        return EDGES, sure + union, sure + union
-    return POLICIES, sure - np.log1p(-CROSSINGS), sure + union - np.log(CROSSINGS)
+        return records.EDGES, sure + union, sure + union
+    return records.POLICIES, sure - np.log1p(-CROSSINGS), sure + union - np.log(CROSSINGS)
 
 
-def _initial_allocation(plan: Plan, config: RunConfig) -> Array:
+def _initial_allocation(plan: Plan, config: records.RunConfig) -> Array:
     """Where every sampler starts, and where the ones that never move stay."""
     if plan.allocation is not None:
         return np.array(plan.allocation, dtype=float)
@@ -276,7 +260,7 @@ def _initial_allocation(plan: Plan, config: RunConfig) -> Array:
     return config.inside.copy()
 
 
-def _projected(config: RunConfig, target: Array) -> Array:
+def _projected(config: records.RunConfig, target: Array) -> Array:
     """Euclidean projection onto the allocation set, by the samplers' own kernel."""
     size, duals = config.size, make_duals(len(config.shares.start))
     price, w = np.zeros(size), np.zeros(size)
@@ -285,13 +269,13 @@ def _projected(config: RunConfig, target: Array) -> Array:
     return w
 
 
-def make_duals(rows: int) -> Duals:
+def make_duals(rows: int) -> records.Duals:
     """Multipliers for so many rows."""
     vectors = dict.fromkeys(("x", "step", "trial", "residual", "free"), rows)
-    return zeros(Duals, **vectors, system=(rows, rows))
+    return zeros(records.Duals, **vectors, system=(rows, rows))
 
 
-def make_state(plan: Plan, sampler: Sampler, config: RunConfig, table: Tables) -> State:
+def make_state(plan: Plan, sampler: Sampler, config: records.RunConfig, table: Tables) -> State:
     """What changes, for the vertices known now."""
     size, rows = config.size, max(len(config.shares.start), len(config.spend.start))
     channels = config.channels, size
@@ -299,7 +283,7 @@ def make_state(plan: Plan, sampler: Sampler, config: RunConfig, table: Tables) -
     learns = config.learns_variance or config.measuring
     uses_tilt = plan.has_e_values and not config.measuring
     run = zeros(
-        RunState,
+        records.RunState,
         **dict.fromkeys(("n", "clipped_mean", "target", "w", "expired"), size),
         fallback_allocation=size,
         reported=config.channels,
@@ -315,7 +299,7 @@ def make_state(plan: Plan, sampler: Sampler, config: RunConfig, table: Tables) -
         # The last one is for the weights of answers' comparisons (kernels/recommend_answer.py).
         edge_state=(sampler.edge_state + config.has_epsilon, 0),
         looks=(2 if uses_tilt else 0, 0),
-        integers=INTEGERS,
+        integers=records.INTEGERS,
         rewards=4,
         choices=4,
     )
@@ -327,7 +311,7 @@ def make_state(plan: Plan, sampler: Sampler, config: RunConfig, table: Tables) -
         widest = table.polytope.edge_width
     widest = max(2, widest) if uses_tilt else 0
     scratch = zeros(
-        Scratch,
+        records.Scratch,
         arms=(5, size),
         excess=len(config.shares.b),
         counts=3,
@@ -344,7 +328,12 @@ def make_state(plan: Plan, sampler: Sampler, config: RunConfig, table: Tables) -
     return fitted(table.arrays, config.pairs, run, scratch)
 
 
-def fitted(table: EdgeTable, pairs: EdgeTable, run: RunState, scratch: Scratch) -> State:
+def fitted(
+    table: records.EdgeTable,
+    pairs: records.EdgeTable,
+    run: records.RunState,
+    scratch: records.Scratch,
+) -> State:
     """The same records with room for every vertex of the tables, contents kept."""
     # The roots of the pairs' edges and of the one edge aside come first: they never change place.
     before = len(pairs.following)
@@ -389,11 +378,11 @@ def levels(delta: float, rows: int) -> tuple[float, float]:
     return math.log(rows / FOR_ROWS) - math.log(delta), -math.log1p(-FOR_ROWS) - math.log(delta)
 
 
-def make_measured_limits(plan: Plan, faces: Simplices | None) -> MeasuredLimits:
+def make_measured_limits(plan: Plan, faces: Simplices | None) -> records.MeasuredLimits:
     """Measured limits as kernels see them; empty without any."""
     problem = plan.problem
     if faces is None:
-        return zeros(MeasuredLimits)
+        return zeros(records.MeasuredLimits)
     rows = problem.measured
     row_level, value_level = levels(plan.delta, len(rows))
     inside, outside = map(len, faces.supports)
@@ -411,7 +400,7 @@ def make_measured_limits(plan: Plan, faces: Simplices | None) -> MeasuredLimits:
     # One channel must be able to make up for all others, which say nothing.
     doubts = int(independent.sum()) * math.log(min(NO_REWARDS, NO_ROW))
     alone = -math.log(1 - NO_ROW) + log_averaged - doubts
-    return MeasuredLimits(
+    return records.MeasuredLimits(
         size=problem.size,
         rows=len(rows),
         corners=faces.cells.shape[1],
@@ -459,11 +448,11 @@ def _guard(plan: Plan) -> dict[str, Any]:
     }
 
 
-def make_scratch(limits: MeasuredLimits) -> MeasuredScratch:
+def make_scratch(limits: records.MeasuredLimits) -> records.MeasuredScratch:
     """Scratch of runs with measured limits."""
     size, corners, channels = limits.size, limits.corners, 1 + limits.rows
     return zeros(
-        MeasuredScratch,
+        records.MeasuredScratch,
         stack=((MAX_DEPTH + 3) * corners + 2, corners),
         corner=(corners, size),
         price=(size, SCALES),
@@ -476,11 +465,11 @@ def make_scratch(limits: MeasuredLimits) -> MeasuredScratch:
     )
 
 
-def make_hulls(arms: int) -> Hulls:
+def make_hulls(arms: int) -> records.Hulls:
     """Room for hulls of so many arms at hand, and of some more that may be asked for again."""
     slots = max(SLOTS, 2 * arms) if arms else 0
     return zeros(
-        Hulls,
+        records.Hulls,
         arm=PLACES,
         **dict.fromkeys(("samples", "reach", "corners", "least", "end"), slots),
         **dict.fromkeys(("y", "value"), (slots, CORNERS)),

@@ -16,27 +16,9 @@ import numpy.typing as npt
 
 from simplexplore.errors import SettingError
 from simplexplore.geometry.question_polytope import QuestionPolytope
-from simplexplore.kernels import episode, events
+from simplexplore.kernels import episode, events, records
 from simplexplore.kernels.compensated_mean import next_mean
 from simplexplore.kernels.information import recompute_statistics
-from simplexplore.kernels.records import (
-    ANSWER,
-    ARM,
-    INFEASIBLE,
-    INITIALIZED,
-    MISSING_EDGE,
-    NEXT_CHECK,
-    PULLS,
-    STOPPED,
-    TARGET,
-    UNKNOWN_REGRET,
-    UNKNOWN_VERTEX,
-    VERTEX,
-    EventBatch,
-    RunConfig,
-    RunState,
-    SimulationBatch,
-)
 from simplexplore.kernels.student_statistic import learn
 from simplexplore.problem.families import Bernoulli, Bounded
 from simplexplore.problem.measured import measured_means
@@ -54,6 +36,9 @@ Indices = npt.NDArray[np.int64]
 
 # By how much a user's allocation may miss the set.
 _OFF = 1e-6
+
+# Pulls between two looks at the clock.
+_PIECE = 2_000
 
 
 def streams(seed: int, runs: range) -> npt.NDArray[np.uint64]:
@@ -120,21 +105,21 @@ class Engine:
         return self.workspace.plan
 
     @property
-    def run(self) -> RunState:
+    def run(self) -> records.RunState:
         """The run's arrays: read them, do not write."""
         return self.workspace.run
 
     @property
     def pulls(self) -> int:
         """Rewards taken in."""
-        return int(self.run.integers[PULLS])
+        return int(self.run.integers[records.PULLS])
 
     @property
     def policy(self) -> Array:
         """The recommended policy; NaN where there is none that keeps measured limits."""
         table = self.workspace.table
         if not isinstance(table, TargetTable):
-            return table.policy(int(self.run.integers[VERTEX]))
+            return table.policy(int(self.run.integers[records.VERTEX]))
         return self.run.answer if self.has_answer else np.full(len(self.run.n), math.nan)
 
     @property
@@ -144,14 +129,14 @@ class Engine:
         if not (self.has_answer and isinstance(space.polytope, QuestionPolytope)):
             return None
         assert isinstance(space.table, VertexTable)
-        return space.polytope.in_words(space.table.vertices[int(self.run.integers[VERTEX])])
+        return space.polytope.in_words(space.table.vertices[int(self.run.integers[records.VERTEX])])
 
     @property
     def has_answer(self) -> bool:
         """Whether there is a policy to recommend: every arm has the rewards that estimates need."""
         if self.plan.problem.measured:
-            return bool(self.run.integers[TARGET] == ANSWER)
-        return bool(self.run.integers[INITIALIZED])
+            return bool(self.run.integers[records.TARGET] == records.ANSWER)
+        return bool(self.run.integers[records.INITIALIZED])
 
     @property
     def is_infeasible(self) -> bool:
@@ -159,7 +144,9 @@ class Engine:
 
         Whether known constraints can hold together is known beforehand.
         """
-        return bool(self.plan.problem.measured) and bool(self.run.integers[TARGET] == INFEASIBLE)
+        return bool(self.plan.problem.measured) and bool(
+            self.run.integers[records.TARGET] == records.INFEASIBLE
+        )
 
     @property
     def assigned(self) -> Array:
@@ -208,7 +195,7 @@ class Engine:
         """Recommend, then the next arm, or None when the evidence is enough."""
         status = self._called("advance")
         _check_allocation(self.plan.sampler, self.workspace.config, self.run.w)
-        return None if status == STOPPED else int(self.run.integers[ARM])
+        return None if status == records.STOPPED else int(self.run.integers[records.ARM])
 
     def _called(
         self, entry: str, *arguments: Any, count: int = 1, deadline: float = math.inf
@@ -216,11 +203,13 @@ class Engine:
         """Call a loop until it is done; do what it comes back for, until a time of the thread."""
         while True:
             status = int(self.workspace.call(entry, *arguments, count=count))
-            if status == UNKNOWN_VERTEX and time.thread_time() > deadline:
+            if status == records.UNKNOWN_VERTEX and time.thread_time() > deadline:
                 return status
-            if status == UNKNOWN_VERTEX:
-                self.workspace.follow(self.run.integers[MISSING_EDGE : MISSING_EDGE + 1])
-            elif status == UNKNOWN_REGRET:
+            if status == records.UNKNOWN_VERTEX:
+                self.workspace.follow(
+                    self.run.integers[records.MISSING_EDGE : records.MISSING_EDGE + 1]
+                )
+            elif status == records.UNKNOWN_REGRET:
                 _look_at_regret(self)
             else:
                 return status
@@ -244,7 +233,7 @@ class Engine:
         """
         if measured is None:
             measured = np.zeros((len(kinds), self.workspace.config.channels - 1))
-        given = EventBatch(
+        given = records.EventBatch(
             pending=self.workspace.pending,
             kinds=kinds,
             arms=arms,
@@ -252,7 +241,7 @@ class Engine:
             progress=np.zeros(2, dtype=np.int64),
             until_stopped=until_stopped,
         )
-        self.is_enough = self._called("fold", given, count=len(kinds)) == STOPPED
+        self.is_enough = self._called("fold", given, count=len(kinds)) == records.STOPPED
         return int(given.progress[0])
 
     def observe_sum(self, arm: int, n: int, mean: float, sd: float) -> None:
@@ -269,7 +258,7 @@ class Engine:
             before, total = float(run.n[arm]), float(run.n[arm]) + n
             apart = unit - run.mean[0, arm]
             run.n[arm] = total
-            run.integers[PULLS] += n
+            run.integers[records.PULLS] += n
             run.mean[0, arm], run.compensation[0, arm] = next_mean(
                 run.mean[0, arm], run.compensation[0, arm], unit, total / n
             )
@@ -277,7 +266,7 @@ class Engine:
             if config.learns_variance:
                 learn(config, run, 0, arm, squares, 1.0)
             run.clipped_mean[arm] = min(max(run.mean[0, arm], config.lowest), config.highest)
-            if run.integers[INITIALIZED]:
+            if run.integers[records.INITIALIZED]:
                 recompute_statistics(config, table, run)
 
     # ------------------------------------------------------------------ many runs
@@ -305,7 +294,7 @@ class Engine:
 
     def make_batch(
         self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int
-    ) -> SimulationBatch:
+    ) -> records.SimulationBatch:
         """Runs with these true means of rewards, and deviations of theirs in unit coordinates.
 
         Means of measurements are the problem's own.
@@ -318,7 +307,9 @@ class Engine:
         spread = [np.array(noise, dtype=float), *(row.deviations(problem.size) for row in rows)]
         return _batch(problem, np.array([unit, *signed]), np.array(spread), seeds, max_steps)
 
-    def results_of(self, batch: SimulationBatch, means: Array, seconds: float) -> SimulatedRuns:
+    def results_of(
+        self, batch: records.SimulationBatch, means: Array, seconds: float
+    ) -> SimulatedRuns:
         """What became of the runs of a batch, by the true means of rewards."""
         config, table = self.workspace.config, self.workspace.table
         if isinstance(table, TargetTable):
@@ -341,14 +332,21 @@ class Engine:
     ) -> bool:
         """Simulate the rest of the run at hand; whether it ends within so many pulls more.
 
-        Means and standard deviations (channels, K) are as kernels see them. It is given up where
-        policies are met that it does not know, after a time of the thread.
+        Means and standard deviations (channels, K) are as kernels see them. It is given up after a
+        time of the thread.
         """
         self.run.rewards[:], self.run.choices[:] = words
-        batch = _batch(self.plan.problem, means, noise, words[None], self.pulls + longest)
-        batch.progress[1] = 1  # under way: it does not begin anew
-        status = self._called("simulate", batch, deadline=deadline)
-        return status == STOPPED and bool(batch.pulls[0] >= 0)
+        last = self.pulls + longest
+        while self.pulls < last and time.thread_time() < deadline:
+            cap = min(self.pulls + _PIECE, last)
+            batch = _batch(self.plan.problem, means, noise, words[None], cap)
+            batch.progress[1] = 1  # under way: it does not begin anew
+            self.run.integers[records.CAPPED] = 0
+            if self._called("simulate", batch, deadline=deadline) != records.STOPPED:
+                return False
+            if batch.pulls[0] >= 0:
+                return True
+        return False
 
 
 def _batch(
@@ -357,7 +355,7 @@ def _batch(
     noise: Array,
     seeds: npt.NDArray[np.uint64],
     max_steps: int,
-) -> SimulationBatch:
+) -> records.SimulationBatch:
     """What simulated runs need, and room for their results.
 
     Parameters
@@ -377,7 +375,7 @@ def _batch(
             ends[i] = np.sort(row.signed([row.noise.low, row.noise.high]))
             noise[i] = 1.0  # all at the two ends
     pulls, vertices, exceeded = np.zeros((3, count), dtype=np.int64)
-    return SimulationBatch(
+    return records.SimulationBatch(
         means=means,
         noise=noise,
         ends=ends,
@@ -405,10 +403,10 @@ def _look_at_regret(engine: Engine) -> None:
     assert limit is not None
     regret = engine.evidence.regret()
     again = pulls + 1 + int(pulls * regret.wait(limit))
-    engine.run.integers[NEXT_CHECK] = -1 if regret.bound <= limit else again
+    engine.run.integers[records.NEXT_CHECK] = -1 if regret.bound <= limit else again
 
 
-def _check_allocation(sampler: Sampler, config: RunConfig, w: Array) -> None:
+def _check_allocation(sampler: Sampler, config: records.RunConfig, w: Array) -> None:
     """Raise `SettingError` if a sampler of the user's last wrote something else."""
     if sampler.is_ours:
         return

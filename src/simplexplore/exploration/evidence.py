@@ -31,10 +31,6 @@ MAX_LISTED = 256
 # arms of all are no more.
 MAX_AROUND = 10_000
 
-# Edges that are looked at in one call; then it is decided anew whether machine code pays.
-CHUNK = 64
-
-
 # The solver's tolerances, relative.
 _SLACK = 1e-6
 
@@ -222,14 +218,8 @@ class Evidence:
 
     def _evidence(self, edges: Indices, table: EdgeTable | None = None) -> Array:
         """The evidence against edges of the run's table, or of another one."""
-        found, time = np.zeros(len(edges)), self._workspace.run.time
-        at_once = min(CHUNK, len(time))
-        for i in range(0, len(edges), at_once):
-            some = edges[i : i + at_once]
-            time[: len(some)] = some
-            self._workspace.call("evidence", len(some), table=table)
-            found[i : i + at_once] = np.maximum(time[: len(some)], 0.0)
-        return found
+        call = self._workspace.call
+        return np.array([call("evidence", int(edge), edges=1, table=table) for edge in edges])
 
     def confidence_margin(self) -> float:
         """log(delta / p): p is the least delta with which the evidence of now would be enough.

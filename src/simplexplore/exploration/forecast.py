@@ -44,8 +44,8 @@ SECONDS = 1.0
 MAX_LENGTH = MAX_STEPS // (2 * MIN_RUNS)
 EASE_FACTOR, MIN_LENGTH = 4.0, 1_000
 
-# After so many seconds less noise is no remedy, and `MIN_LATE_RUNS` runs do; if these take as long
-# again, or there are more arms, there is no forecast.
+# After so many seconds less noise is no remedy, and after `SECONDS` more `MIN_LATE_RUNS` runs do;
+# if these take as long again, or there are more arms, there is no forecast.
 MAX_SECONDS, MIN_LATE_RUNS = 4.0, 5
 MAX_ARMS = 1_000
 
@@ -56,13 +56,12 @@ MAX_RATIO = 100
 MAX_BUDGET_RUNS, MIN_BUDGET_RUNS = 2_000, 100
 
 # Runs that are under way: draws of the means, with each of which it goes on for so many times its
-# length and some more; steps of all; and steps that say how long one takes. Draws end sooner where
-# they would take longer than `MAX_SECONDS_TO_GO` seconds together: for slow steps, or for policies
-# that are met for the first time.
+# length and some more; and steps of all. Draws end sooner where they would take longer than
+# `MAX_SECONDS_TO_GO` seconds together: for slow steps, or for policies that are met for the first
+# time.
 MIN_DRAWS, MAX_DRAWS = 9, 40
 MAX_RATIO_TO_GO, MIN_LENGTH_TO_GO = 10, 20_000
-MAX_STEPS_TO_GO = 300_000
-STEPS_OF_PACE, MAX_SECONDS_TO_GO = 2_000, 4.0
+MAX_STEPS_TO_GO, MAX_SECONDS_TO_GO = 300_000, 4.0
 
 SEED = 20240502
 
@@ -171,9 +170,8 @@ def forecast(
     problem = _guessed(bound).replace(stop_when={"regret": goal} if goal else None)
     delta = bound.delta if delta is None else delta
     needed = hardness.characteristic_time * binary_kl(delta) / hardness.cost_per_sample
-    least = 0.0 if goal else needed
     ease = 1.0
-    while least > ease * MAX_LENGTH:
+    while not goal and needed > ease * MAX_LENGTH:
         ease *= EASE_FACTOR
     runs = _known_runs(_plan(problem, delta, scenario), bound.means, ease)
     pulls = runs.lengths
@@ -243,16 +241,8 @@ def samples_to_go(engine: Engine) -> Forecast | None:
     engine.compile()
     state, rng = engine.workspace.state(), np.random.default_rng(SEED)
     longest = MAX_RATIO_TO_GO * engine.pulls + MIN_LENGTH_TO_GO
-    began, steps = time.thread_time(), 0.0
+    began, steps, other = time.thread_time(), 0.0, engine.clone()
     made: list[Array] = []  # pulls by arm
-    other = engine.clone()
-    other.workspace.restore(state)
-    words = streams(SEED, range(MAX_DRAWS, MAX_DRAWS + 1))[0]
-    deadline = began + MAX_SECONDS_TO_GO / MIN_DRAWS
-    other.go_on(*_plausible(engine, rng), words, STEPS_OF_PACE, deadline)
-    if other.pulls - engine.pulls >= STEPS_OF_PACE:
-        each = (time.thread_time() - began) / STEPS_OF_PACE
-        longest = min(longest, int(MAX_SECONDS_TO_GO / (MIN_DRAWS * each)))
     for words in streams(SEED, range(MAX_DRAWS)):
         other.workspace.restore(state)
         now, missing = time.thread_time(), max(MIN_DRAWS - len(made), 1)
@@ -374,30 +364,26 @@ class _Runs:
 
 def _known_runs(plan: Plan, means: Array, ease: float) -> _Runs:
     """Runs until their mean is known, or steps or seconds are spent; with less noise if need be."""
-    shortest = max(MIN_LENGTH, 20 * plan.problem.size)
-    runs, longest, spent = _Runs(plan, means, ease), 2 * shortest, 0.0
+    shortest, began = max(MIN_LENGTH, 20 * plan.problem.size), time.thread_time()
+    runs, longest = _Runs(plan, means, ease), 2 * shortest
     while True:
-        began, n = time.thread_time(), len(runs.pulls)
+        n = len(runs.pulls)
         have_ended = runs.make(min(max(n, 1), BATCH, MAX_RUNS - n), longest)
-        made, n = len(runs.pulls) - n, len(runs.pulls)
-        took = time.thread_time() - began
-        spent += took
+        n, spent = len(runs.pulls), time.thread_time() - began
         is_late = spent > MAX_SECONDS
         if not (n or runs.are_slow or is_late) and longest < MAX_LENGTH:
             longest = min(10 * longest, MAX_LENGTH)
             continue
-        if is_late and not (made and (MIN_LATE_RUNS - n) * took / made <= MAX_SECONDS):
+        if (is_late and not have_ended) or spent > 2 * MAX_SECONDS:
             raise NotConvergedError("runs take too long to be simulated for a forecast.")
         mean = float(runs.pulls.mean()) if n else 0.0
-        is_slow = mean > shortest and runs.are_slow
-        is_long = n < MIN_RUNS and not is_late and (mean > MAX_LENGTH or is_slow)
-        if not have_ended or is_long:
+        is_long = mean > MAX_LENGTH or (mean > shortest and runs.are_slow)
+        if not have_ended or (n < MIN_RUNS and not is_late and is_long):
             runs, longest = runs.easier(plan), 2 * shortest
             continue
         longest = MAX_RATIO * int(mean)
         are_known = is_late or runs.error < PRECISION or n >= MAX_RUNS or runs.are_spent
-        do_few = is_late and (MIN_RUNS - n) * took / made > SECONDS
-        if are_known and n >= (MIN_LATE_RUNS if do_few else MIN_RUNS):
+        if are_known and n >= (MIN_RUNS if spent < MAX_SECONDS + SECONDS else MIN_LATE_RUNS):
             break
     if runs.ease > 1.0 and 2 * mean < shortest:
         raise TooLargeError("runs long enough for a forecast take too long to be simulated.")

@@ -66,9 +66,7 @@ def mean_intervals(
     )
 
 
-def _end(
-    is_inside: Callable[[Array], Inside], centre: Array, limit: float, close: float
-) -> Array:
+def _end(is_inside: Callable[[Array], Inside], centre: Array, limit: float, close: float) -> Array:
     """Where intervals about a centre end, by bisection up to a limit, which may be infinite.
 
     It ends close by, on the outer side: an interval is never too short.

@@ -7,18 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from simplexplore.kernels import records
 from simplexplore.kernels.measured_answer import best_policy, row_evidence, set_values
 from simplexplore.kernels.measured_search import EVIDENCE, EVIDENCE_OF_ROWS, search
-from simplexplore.kernels.records import (
-    ANSWER,
-    INFEASIBLE,
-    NONE,
-    TARGET,
-    RunConfig,
-    RunState,
-    Scratch,
-    SimulationBatch,
-)
 
 from .arrays import levels
 from .evidence import Regret, most_lacking
@@ -56,7 +47,7 @@ class MeasuredEvidence:
         where no policy seems feasible only that none is. They take long, and are wanted often.
         """
         run = self._workspace.run
-        seen = [run.n, run.mean, run.answer, run.integers[TARGET : TARGET + 1]]
+        seen = [run.n, run.mean, run.answer, run.integers[records.TARGET : records.TARGET + 1]]
         key = (self._workspace.plan.delta, *(array.tobytes() for array in seen))
         if self._known is None or self._known[0] != key:
             self._known = key, self._values()
@@ -66,12 +57,12 @@ class MeasuredEvidence:
         config, _, run, scratch = self._workspace.records
         limits, work = config.measured, scratch.measured
         row_level, value_level = levels(self._workspace.plan.delta, limits.rows)
-        if run.integers[TARGET] == INFEASIBLE:
+        if run.integers[records.TARGET] == records.INFEASIBLE:
             rows, mode = 0, EVIDENCE_OF_ROWS
         else:
             rows, mode = limits.rows, EVIDENCE
         found = np.zeros(rows + 1)
-        if run.integers[TARGET] != NONE:
+        if run.integers[records.TARGET] != records.NONE:
             given = (run.n, run.answer, mode, -math.inf, math.inf, work.found)
             with np.errstate(all="ignore"):
                 found[:rows] = [row_evidence(limits, run, work, i) for i in range(rows)]
@@ -119,7 +110,12 @@ class MeasuredEvidence:
         return Regret(math.inf)
 
 
-def outcomes(config: RunConfig, run: RunState, scratch: Scratch, batch: SimulationBatch) -> Indices:
+def outcomes(
+    config: records.RunConfig,
+    run: records.RunState,
+    scratch: records.Scratch,
+    batch: records.SimulationBatch,
+) -> Indices:
     """How each run of a batch ended: a sum of the codes above.
 
     The records are written to: they are of no other use.
@@ -135,7 +131,7 @@ def outcomes(config: RunConfig, run: RunState, scratch: Scratch, batch: Simulati
     exceeds = (used > limits.limit + limits.tolerance + size).any(axis=1)
     least = best - limits.epsilon - _ROUNDING * (1 + np.abs(means).max())
     worse = batch.answers @ means < least
-    answered, refused = batch.vertices == ANSWER, batch.vertices == INFEASIBLE
+    answered, refused = batch.vertices == records.ANSWER, batch.vertices == records.INFEASIBLE
     return np.asarray(
         VIOLATES * (answered & exceeds)
         + SUBOPTIMAL * (answered & worse)

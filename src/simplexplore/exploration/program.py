@@ -44,7 +44,7 @@ ENTRIES: dict[str, Callable[..., Any]] = {
     "advance": episode.advance,
     "fold": events.fold_events,
     "level": events.level_of_edge,
-    "evidence": policy_search.evidence_of_edges,
+    "evidence": policy_search.evidence_of_edge,
     "confidence_margin": policy_search.confidence_margin,
     "gain": policy_search.gain_bound,
     "nearest": measured_search.closest_competitor,

@@ -262,7 +262,7 @@ def play(config: RunConfig, table: EdgeTable, run: RunState, batch: SimulationBa
     for c in range(config.channels):
         mean, noise = batch.means[c, arm], batch.noise[c, arm]
         low, high = batch.ends[c, 0], batch.ends[c, 1]
-        run.reported[c] = draw(config.family, run.rewards, mean, noise, low, high)
+        run.reported[c] = draw(config, run.rewards, mean, noise, low, high)
     observe(config, table, run, arm)
     if config.measuring and exceeds(config.measured, run, batch):
         batch.exceeded[batch.progress[0]] = 1

@@ -27,7 +27,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "Advance": (*_STATE, "int"),
     "Fold": (*_STATE, "EventBatch", "int"),
     "Level": (*_STATE, "int", "float"),
-    "Evidence": (*_STATE, "int", "None"),
+    "Evidence": (*_STATE, "int", "float"),
     "Confidence_margin": (*_STATE, "float", "float"),
     "Nearest": (*_STATE, "float"),
     "Gain": (*_STATE, "int", "float", "float"),

@@ -60,15 +60,14 @@ def put_aside(table: EdgeTable, scratch: Scratch, edge: int, sign: float) -> Non
 
 
 @kernel
-def evidence_of_edges(
-    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, count: int
-) -> None:
-    """The evidence against so many edges of the table, in place of their numbers in run.time."""
-    for i in range(count):
-        put_aside(table, scratch, int(run.time[i]), 1.0)
-        statistic = statistic_aside(config, run, scratch)
-        run.root[scratch.edge.first_root] = 0.0
-        run.time[i] = tilt_evidence(config, run, scratch, statistic, -math.inf, math.inf)
+def evidence_of_edge(
+    config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, edge: int
+) -> float:
+    """The evidence against an edge of any table."""
+    put_aside(table, scratch, edge, 1.0)
+    statistic = statistic_aside(config, run, scratch)
+    run.root[scratch.edge.first_root] = 0.0
+    return max(tilt_evidence(config, run, scratch, statistic, -math.inf, math.inf), 0.0)
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import inlined, kernel
-from .records import POISSON, Words
+from .records import POISSON, RunConfig, Words
 
 # Shifts and masks have the type of the words they move.
 _11, _17, _19, _23, _41, _45, _255 = np.array([11, 17, 19, 23, 41, 45, 255], dtype=np.uint64)
@@ -139,13 +139,17 @@ def beta(state: Words, mean: float, deviation: float) -> float:
 
 
 @kernel
-def draw(family: int, state: Words, mean: float, noise: float, low: float, high: float) -> float:
+def draw(
+    config: RunConfig, state: Words, mean: float, noise: float, low: float, high: float
+) -> float:
     """A reward or measurement: between two ends if they are apart, else a count, or normal."""
+    if config.closed_form and not config.measuring:
+        return mean + noise * normal(state)  # other laws need not be compiled
     if high > low:
         part = (mean - low) / (high - low)
         if noise < 1.0:  # no deviation on [0, 1] is so large: by default all are at the two ends
             return low + (high - low) * beta(state, part, noise)
         return high if uniform(state) < part else low
-    if family == POISSON:
+    if config.family == POISSON:
         return poisson(state, mean)
     return mean + noise * normal(state)
