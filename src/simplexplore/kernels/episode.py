@@ -13,29 +13,13 @@ from __future__ import annotations
 
 import math
 
+from . import records
 from .compensated_mean import next_mean
 from .information import learns_variance, recompute_statistics, update_statistics
 from .kernel import inlined, kernel
 from .limits import frees_slack, is_allowed, least_violating_arm, measure
 from .measured_limits import enforce_limits, exceeds, update_upper_limits
-from .records import (
-    ARM,
-    CAPPED,
-    DEFERRED_ARM,
-    GO_ON,
-    INITIALIZED,
-    NEXT_CHECK,
-    PULLS,
-    STATUS,
-    STOPPED,
-    VERTEX,
-    EdgeTable,
-    Matrix,
-    RunConfig,
-    RunState,
-    Scratch,
-    SimulationBatch,
-)
+from .records import EdgeTable, Matrix, RunConfig, RunState, Scratch, SimulationBatch
 from .rng import draw
 from .student_statistic import learn
 from .tracking import track
@@ -101,7 +85,7 @@ def update_wealth(config: RunConfig, run: RunState, arm: int, reward: float) -> 
 @inlined
 def observe(config: RunConfig, table: EdgeTable, run: RunState, arm: int) -> None:
     """Take in what a pull of an arm reported: run.reported."""
-    run.integers[PULLS] += 1
+    run.integers[records.PULLS] += 1
     n = run.n[arm] + 1.0
     run.n[arm] = n
     for c in range(config.channels):
@@ -116,8 +100,8 @@ def observe(config: RunConfig, table: EdgeTable, run: RunState, arm: int) -> Non
         update_wealth(config, run, arm, run.reported[0])
     before = run.clipped_mean[arm]
     run.clipped_mean[arm] = min(max(run.mean[0, arm], config.lowest), config.highest)
-    if not config.measuring and run.integers[INITIALIZED] and n > 1.0:
-        if run.integers[PULLS] & (REFRESH - 1) == 0:
+    if not config.measuring and run.integers[records.INITIALIZED] and n > 1.0:
+        if run.integers[records.PULLS] & (REFRESH - 1) == 0:
             recompute_statistics(config, table, run)
         else:
             update_statistics(
@@ -128,7 +112,7 @@ def observe(config: RunConfig, table: EdgeTable, run: RunState, arm: int) -> Non
 @inlined
 def weakest_edge(table: EdgeTable, run: RunState) -> int:
     """The edge, counted from the vertex's first, with the least evidence; -1 if none."""
-    vertex = run.integers[VERTEX]
+    vertex = run.integers[records.VERTEX]
     count = table.first_edge[vertex + 1] - table.first_edge[vertex]
     weakest = -1
     least = math.inf
@@ -142,7 +126,7 @@ def weakest_edge(table: EdgeTable, run: RunState) -> int:
 @inlined
 def needs_recommendation(config: RunConfig, run: RunState, weakest: int) -> bool:
     """Whether to recommend anew: some edge may improve, or it is time to look at the answers."""
-    if config.has_epsilon and run.integers[PULLS] >= run.integers[NEXT_CHECK]:
+    if config.has_epsilon and run.integers[records.PULLS] >= run.integers[records.NEXT_CHECK]:
         return True
     return weakest >= 0 and run.value[weakest] <= 0.0
 
@@ -158,28 +142,28 @@ def check_stopping(config: RunConfig, table: EdgeTable, run: RunState, scratch: 
     """After a reward: recommend, and say whether the evidence is enough."""
     if config.measuring:
         update_upper_limits(config.measured, run, scratch.measured)
-    if not run.integers[INITIALIZED]:
+    if not run.integers[records.INITIALIZED]:
         for k in range(config.useful_arms.size):
             if run.n[config.useful_arms[k]] < config.first_pulls:
-                return GO_ON
-        run.integers[INITIALIZED] = 1
+                return records.GO_ON
+        run.integers[records.INITIALIZED] = 1
         if not config.measuring:
             recompute_statistics(config, table, run)
     weakest = weakest_edge(table, run)
     if needs_recommendation(config, run, weakest):
         status = config.functions.recommend(config, table, run, scratch)
-        run.integers[STATUS] = status
-        if status != GO_ON:
+        run.integers[records.STATUS] = status
+        if status != records.GO_ON:
             return status
         weakest = weakest_edge(table, run)
     elif config.measuring:
-        return GO_ON  # between two looks at the answer
-    status = STOPPED
+        return records.GO_ON  # between two looks at the answer
+    status = records.STOPPED
     if weakest >= 0 or config.measuring:
-        status = GO_ON
+        status = records.GO_ON
         if could_stop(config, run, weakest):
             status = config.functions.enough(config, table, run, scratch, weakest)
-    run.integers[STATUS] = status
+    run.integers[records.STATUS] = status
     return status
 
 
@@ -218,23 +202,23 @@ def initial_arm(config: RunConfig, run: RunState, scratch: Scratch) -> int:
 def choose(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> None:
     """The next arm, into run.integers[ARM]."""
     if config.measuring:
-        if run.integers[DEFERRED_ARM] == 0:
+        if run.integers[records.DEFERRED_ARM] == 0:
             config.functions.allocate(config, table, run, scratch)
         enforce_limits(config.measured, run)
-    elif run.integers[INITIALIZED]:
+    elif run.integers[records.INITIALIZED]:
         if config.anytime:
             measure(config, run, scratch)
         config.functions.allocate(config, table, run, scratch)
-        run.integers[ARM] = track(config, run, scratch)
+        run.integers[records.ARM] = track(config, run, scratch)
     else:
-        run.integers[ARM] = initial_arm(config, run, scratch)
+        run.integers[records.ARM] = initial_arm(config, run, scratch)
 
 
 @kernel
 def advance(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> int:
     """After a pull: recommend, then stop or choose the next arm; a run starts with it, too."""
     status = check_stopping(config, table, run, scratch)
-    if status == GO_ON:
+    if status == records.GO_ON:
         choose(config, table, run, scratch)
     return status
 
@@ -258,7 +242,7 @@ def start_run(
 @inlined
 def play(config: RunConfig, table: EdgeTable, run: RunState, batch: SimulationBatch) -> None:
     """Draw what a pull of the chosen arm reports, and take it in."""
-    arm = run.integers[ARM]
+    arm = run.integers[records.ARM]
     for c in range(config.channels):
         mean, noise = batch.means[c, arm], batch.noise[c, arm]
         low, high = batch.ends[c, 0], batch.ends[c, 1]
@@ -271,9 +255,9 @@ def play(config: RunConfig, table: EdgeTable, run: RunState, batch: SimulationBa
 @inlined
 def keep_result(config: RunConfig, run: RunState, batch: SimulationBatch, number: int) -> None:
     """Write down how a run ended: pulls (negative if capped), vertex and counts."""
-    pulls = run.integers[PULLS]
-    batch.pulls[number] = -pulls if run.integers[CAPPED] else pulls
-    batch.vertices[number] = run.integers[VERTEX]
+    pulls = run.integers[records.PULLS]
+    batch.pulls[number] = -pulls if run.integers[records.CAPPED] else pulls
+    batch.vertices[number] = run.integers[records.VERTEX]
     for a in range(config.size):
         batch.counts[number, a] = run.n[a]
         if config.measuring:
@@ -296,15 +280,15 @@ def simulate_runs(
             progress[1] = 1
         while True:
             status = advance(config, table, run, scratch)
-            if status != GO_ON:
+            if status != records.GO_ON:
                 break
-            if run.integers[PULLS] >= batch.cap:
-                run.integers[CAPPED] = 1
+            if run.integers[records.PULLS] >= batch.cap:
+                run.integers[records.CAPPED] = 1
                 break
             play(config, table, run, batch)
-        if status not in (GO_ON, STOPPED):
+        if status not in (records.GO_ON, records.STOPPED):
             return status
         keep_result(config, run, batch, progress[0])
         progress[0] += 1
         progress[1] = 0
-    return STOPPED
+    return records.STOPPED

@@ -11,31 +11,12 @@ from __future__ import annotations
 
 import math
 
+from . import records
 from .edges import gap_and_spread
 from .episode import check_stopping, choose, observe
 from .information import recompute_statistics
 from .kernel import kernel
-from .records import (
-    ARM,
-    ASKED,
-    ELSEWHERE,
-    EXPIRED,
-    EXTENDED,
-    GO_ON,
-    INITIALIZED,
-    LATE,
-    PULLS,
-    STOPPED,
-    TOLD,
-    UNKNOWN_REGRET,
-    UNKNOWN_VERTEX,
-    EdgeTable,
-    EventBatch,
-    RunConfig,
-    RunState,
-    Scratch,
-    Vector,
-)
+from .records import EdgeTable, EventBatch, RunConfig, RunState, Scratch, Vector
 
 
 @kernel
@@ -46,11 +27,11 @@ def choose_in_flight(
     away, aside = 0.0, scratch.aside
     for a in range(config.size):
         away += pending[a]
-    warm = run.integers[INITIALIZED]
+    warm = run.integers[records.INITIALIZED]
     if away > 0.0:
         for a in range(config.size):
             run.n[a] += pending[a]
-        run.integers[PULLS] += int(away)
+        run.integers[records.PULLS] += int(away)
         if warm and not config.measuring:
             for e in range(run.value.size):
                 aside[0, e], aside[1, e], aside[2, e] = run.gap[e], run.spread[e], run.value[e]
@@ -59,7 +40,7 @@ def choose_in_flight(
     if away > 0.0:
         for a in range(config.size):
             run.n[a] -= pending[a]
-        run.integers[PULLS] -= int(away)
+        run.integers[records.PULLS] -= int(away)
         if warm and not config.measuring:
             for e in range(run.value.size):
                 run.gap[e], run.spread[e], run.value[e] = aside[0, e], aside[1, e], aside[2, e]
@@ -73,7 +54,7 @@ def rescale_target(config: RunConfig, run: RunState, pending: Vector, change: fl
     leave it ahead for ever, and arms with a small share without a turn. Where limits are measured
     not every pull is in it.
     """
-    mass = float(run.integers[PULLS])
+    mass = float(run.integers[records.PULLS])
     for a in range(config.size):
         mass += pending[a]
     if config.measuring:
@@ -104,12 +85,12 @@ def fold_events(
     while progress[0] < kinds.size:
         i = progress[0]
         kind = kinds[i]
-        status = GO_ON
-        if kind in (TOLD, LATE, ELSEWHERE, EXTENDED):
-            if progress[1] == 0 and kind != EXTENDED:
-                if kind == TOLD:
+        status = records.GO_ON
+        if kind in (records.TOLD, records.LATE, records.ELSEWHERE, records.EXTENDED):
+            if progress[1] == 0 and kind != records.EXTENDED:
+                if kind == records.TOLD:
                     pending[arms[i]] -= 1.0
-                elif kind == LATE:
+                elif kind == records.LATE:
                     rescale_target(config, run, pending, 1.0)
                     run.expired[arms[i]] -= 1.0
                 for c in range(config.channels):
@@ -117,24 +98,24 @@ def fold_events(
                 observe(config, table, run, arms[i])
                 progress[1] = 1
             status = check_stopping(config, table, run, scratch)
-            if status in (UNKNOWN_VERTEX, UNKNOWN_REGRET):
+            if status in (records.UNKNOWN_VERTEX, records.UNKNOWN_REGRET):
                 return status
             progress[1] = 0
-        elif kind == EXPIRED:
+        elif kind == records.EXPIRED:
             rescale_target(config, run, pending, -1.0)
             pending[arms[i]] -= 1.0
             run.expired[arms[i]] += 1.0
-        if kind in (ASKED, ELSEWHERE):
+        if kind in (records.ASKED, records.ELSEWHERE):
             # A pull made elsewhere takes a turn too, though nobody follows the choice.
             choose_in_flight(config, table, run, scratch, pending)
-            if kind == ASKED:
+            if kind == records.ASKED:
                 if arms[i] < 0:
-                    arms[i] = run.integers[ARM]
+                    arms[i] = run.integers[records.ARM]
                 pending[arms[i]] += 1.0
         progress[0] += 1
-        if status == STOPPED and events.until_stopped:
+        if status == records.STOPPED and events.until_stopped:
             return status
-    return GO_ON
+    return records.GO_ON
 
 
 @kernel

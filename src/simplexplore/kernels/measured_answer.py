@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from . import records
 from .kernel import inlined, kernel
 from .measured_search import (
     DISTANCE,
@@ -28,16 +29,6 @@ from .measured_search import (
     term,
 )
 from .records import (
-    ANSWER,
-    GO_ON,
-    INFEASIBLE,
-    INSIDE,
-    MARGIN_INDEX,
-    NEXT_CHECK,
-    NONE,
-    PULLS,
-    STOPPED,
-    TARGET,
     EdgeTable,
     MeasuredLimits,
     MeasuredScratch,
@@ -218,7 +209,7 @@ def row_evidence(measured: MeasuredLimits, run: RunState, work: MeasuredScratch,
     """Log of the evidence that the answer keeps a row's limit with its tolerance."""
     set_prices(measured, run, work, run.n)
     gap, spread = row_gap(measured, run, run.n, run.answer, i)
-    price = measured.log_inside if run.integers[INSIDE] else measured.log_outside
+    price = measured.log_inside if run.integers[records.INSIDE] else measured.log_outside
     if measured.unknown[1 + i]:
         count = 0
         for a in range(measured.size):
@@ -245,8 +236,8 @@ def aim(measured: MeasuredLimits, run: RunState, work: MeasuredScratch) -> None:
     feasible = set_row_prices(measured, work) > -math.inf
     best = 0.0
     need = measured.value_need
-    run.integers[TARGET] = NONE
-    last = run.integers[MARGIN_INDEX]
+    run.integers[records.TARGET] = records.NONE
+    last = run.integers[records.MARGIN_INDEX]
     for count in range(MARGINS.size):
         # The last one first: it is likely to be good, and others are soon seen to be worse.
         number = last if count == 0 else (count if count > last else count - 1)
@@ -272,9 +263,9 @@ def aim(measured: MeasuredLimits, run: RunState, work: MeasuredScratch) -> None:
         far = min(far, given / need)
         if far > best:
             best = far
-            run.integers[TARGET] = ANSWER
-            run.integers[INSIDE] = 1 if inside > 0.0 else 0
-            run.integers[MARGIN_INDEX] = number
+            run.integers[records.TARGET] = records.ANSWER
+            run.integers[records.INSIDE] = 1 if inside > 0.0 else 0
+            run.integers[records.MARGIN_INDEX] = number
             for a in range(measured.size):
                 run.answer[a] = work.policy[a]
                 run.closest[a] = work.found[a]
@@ -285,7 +276,7 @@ def aim(measured: MeasuredLimits, run: RunState, work: MeasuredScratch) -> None:
             measured, run, work, run.n, run.answer, ROWS_ALONE, best * need, math.inf, work.found
         )
         if given > best * need:
-            run.integers[TARGET] = INFEASIBLE
+            run.integers[records.TARGET] = records.INFEASIBLE
             for a in range(measured.size):
                 run.closest[a] = work.found[a]
 
@@ -298,7 +289,7 @@ def could_be_certain(measured: MeasuredLimits, run: RunState, work: MeasuredScra
         some = some or measured.unknown[row] != 0
     if not some:
         return True
-    if run.integers[TARGET] == ANSWER:
+    if run.integers[records.TARGET] == records.ANSWER:
         for i in range(measured.rows):
             if row_distance(measured, run, run.n, run.answer, i) < measured.row_level:
                 return False
@@ -311,10 +302,10 @@ def could_be_certain(measured: MeasuredLimits, run: RunState, work: MeasuredScra
 @kernel
 def is_certain(measured: MeasuredLimits, run: RunState, work: MeasuredScratch) -> bool:
     """Whether the evidence is enough for what the run works for."""
-    if run.integers[TARGET] == NONE or not could_be_certain(measured, run, work):
+    if run.integers[records.TARGET] == records.NONE or not could_be_certain(measured, run, work):
         return False
     mode = EVIDENCE_OF_ROWS
-    if run.integers[TARGET] == ANSWER:
+    if run.integers[records.TARGET] == records.ANSWER:
         mode = EVIDENCE
         for i in range(measured.rows):
             if not row_evidence(measured, run, work, i) >= measured.row_level:
@@ -327,10 +318,10 @@ def is_certain(measured: MeasuredLimits, run: RunState, work: MeasuredScratch) -
 @kernel
 def recommend(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> int:
     """Choose what to work for; it is looked at again after every hundredth part of all pulls."""
-    pulls = run.integers[PULLS]
-    run.integers[NEXT_CHECK] = pulls + max(1, pulls // LOOKS)
+    pulls = run.integers[records.PULLS]
+    run.integers[records.NEXT_CHECK] = pulls + max(1, pulls // LOOKS)
     aim(config.measured, run, scratch.measured)
-    return GO_ON
+    return records.GO_ON
 
 
 @kernel
@@ -338,7 +329,7 @@ def enough(
     config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, weakest: int
 ) -> int:
     """Stop when what the run works for is certain."""
-    return STOPPED if is_certain(config.measured, run, scratch.measured) else GO_ON
+    return records.STOPPED if is_certain(config.measured, run, scratch.measured) else records.GO_ON
 
 
 @kernel
@@ -353,7 +344,7 @@ def comparison(
     for a in range(measured.size):
         work.loss[a] = run.closest[a]
         if channel == 0:
-            compared = run.integers[TARGET] == ANSWER
+            compared = run.integers[records.TARGET] == records.ANSWER
             work.loss[a] = run.answer[a] - run.closest[a] if compared else 0.0
     gap, spread = gap_and_spread(run, n, channel, work.loss, 1.0, gap)
     return (distance(gap, spread), spread) if spread > 0.0 else (0.0, 1.0)
@@ -368,7 +359,7 @@ def share(
         w[a] = 0.0
     weakest = -1
     far = math.inf
-    if run.integers[TARGET] == ANSWER:
+    if run.integers[records.TARGET] == records.ANSWER:
         for i in range(measured.rows):
             d = row_distance(measured, run, n, run.answer, i) / measured.row_need
             if d < far:

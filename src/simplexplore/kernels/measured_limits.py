@@ -9,17 +9,10 @@ from __future__ import annotations
 
 import math
 
+from . import records
 from .kernel import kernel
 from .measured_search import ROUNDING, SCALE, SCALES, SHARPNESS
-from .records import (
-    ARM,
-    DEFERRED_ARM,
-    PROPOSALS,
-    MeasuredLimits,
-    MeasuredScratch,
-    RunState,
-    SimulationBatch,
-)
+from .records import MeasuredLimits, MeasuredScratch, RunState, SimulationBatch
 from .student_statistic import floor_of_variance
 from .unknown_variance import reach_of_learned
 
@@ -90,13 +83,13 @@ def enforce_limits(measured: MeasuredLimits, run: RunState) -> None:
     """
     if not measured.enforces_limits:
         return
-    if run.integers[DEFERRED_ARM] == 0:
-        run.integers[DEFERRED_ARM] = run.integers[ARM] + 1
-        run.integers[PROPOSALS] += 1
-    arm = run.integers[DEFERRED_ARM] - 1
+    if run.integers[records.DEFERRED_ARM] == 0:
+        run.integers[records.DEFERRED_ARM] = run.integers[records.ARM] + 1
+        run.integers[records.PROPOSALS] += 1
+    arm = run.integers[records.DEFERRED_ARM] - 1
     if is_affordable(measured, run, arm):
-        run.integers[DEFERRED_ARM] = 0
-        run.integers[ARM] = arm
+        run.integers[records.DEFERRED_ARM] = 0
+        run.integers[records.ARM] = arm
         return
     widest = -math.inf
     for a in range(measured.size):
@@ -108,7 +101,7 @@ def enforce_limits(measured: MeasuredLimits, run: RunState) -> None:
         if room >= 0.0 and room > widest:
             widest = room
             arm = a
-    run.integers[ARM] = arm
+    run.integers[records.ARM] = arm
 
 
 @kernel

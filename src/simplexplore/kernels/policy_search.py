@@ -8,26 +8,11 @@ from __future__ import annotations
 
 import math
 
+from . import records
 from .edges import gap_and_spread
 from .information import statistic as statistic_of
 from .kernel import inlined, kernel
-from .records import (
-    GO_ON,
-    MISSING_EDGE,
-    NEXT_CHECK,
-    PAIRS,
-    POLICIES,
-    PULLS,
-    SEARCH,
-    STOPPED,
-    UNKNOWN_REGRET,
-    UNKNOWN_VERTEX,
-    VERTEX,
-    EdgeTable,
-    RunConfig,
-    RunState,
-    Scratch,
-)
+from .records import EdgeTable, RunConfig, RunState, Scratch
 from .tilt import tilt_evidence
 
 # Close enough to look, in nats.
@@ -117,8 +102,8 @@ def look_at(
 
     Where it is not promising for the level, -inf. Less than `least` need not be exact.
     """
-    first = table.first_edge[run.integers[VERTEX]]
-    last = table.first_edge[run.integers[VERTEX] + 1]
+    first = table.first_edge[run.integers[records.VERTEX]]
+    last = table.first_edge[run.integers[records.VERTEX] + 1]
     put_aside(table, scratch, edge, 1.0 if row == 0 else -1.0)
     if row == 0 and edge >= first and edge < last:
         statistic = run.value[edge - first]
@@ -163,7 +148,7 @@ def least_of_pairs(
     pairs; where one arm is in between, all edges have that arm, and the other pairs are asked
     here. It ends early below the level, and looks for no more than what is enough.
     """
-    vertex = run.integers[VERTEX]
+    vertex = run.integers[records.VERTEX]
     first, last = table.first_edge[vertex], table.first_edge[vertex + 1]
     giver, taker = arms_of_pair(table, first)
     between = -1
@@ -242,7 +227,7 @@ def meet(
         return margin, tail
     vertex = table.following[edge]
     if vertex < 0:
-        run.integers[MISSING_EDGE] = edge
+        run.integers[records.MISSING_EDGE] = edge
         return there, tail
     met, queue, reach, beaten = (
         scratch.queue[0],
@@ -278,7 +263,7 @@ def margin_of_rule(
     Where a policy is not in the table yet, MISSING_EDGE says so; it counts as not beaten.
     """
     met, queue, reach = scratch.queue[0], scratch.queue[1], scratch.reach[0]
-    start = run.integers[VERTEX]
+    start = run.integers[records.VERTEX]
     met[start], queue[0], reach[start] = 1, start, -math.inf
     tail = 1
     margin = most
@@ -290,13 +275,13 @@ def margin_of_rule(
         e = weakest if i < 0 else i
         value = look_at(config, table, run, scratch, first + e, 0, low, low, enough)
         margin = min(margin, value - config.log_policy)
-        if margin >= least and config.rule == POLICIES:
+        if margin >= least and config.rule == records.POLICIES:
             margin, tail = meet(
                 config, table, run, scratch, first + e, value, -math.inf, tail, least, margin
             )
         if margin < least:
             break
-    if config.rule == PAIRS and margin >= least:
+    if config.rule == records.PAIRS and margin >= least:
         level = config.log_union
         found = least_of_pairs(config, table, run, scratch, level + least, level + margin)
         margin = min(margin, found - level)
@@ -333,21 +318,21 @@ def margin_of_rule(
 @kernel
 def tilt(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch, weakest: int) -> int:
     """Stop when no other policy can be the best one. Proven in docs/theory/stopping.md."""
-    pulls = run.integers[PULLS]
-    if pulls < run.integers[SEARCH]:
-        return GO_ON
-    first = table.first_edge[run.integers[VERTEX]]
-    for i in range(-1, table.first_edge[run.integers[VERTEX] + 1] - first):
+    pulls = run.integers[records.PULLS]
+    if pulls < run.integers[records.SEARCH]:
+        return records.GO_ON
+    first = table.first_edge[run.integers[records.VERTEX]]
+    for i in range(-1, table.first_edge[run.integers[records.VERTEX] + 1] - first):
         e = weakest if i < 0 else i
         if not is_promising(config, run, 0, first + e, run.value[e], config.log_policy):
-            return GO_ON
-    run.integers[MISSING_EDGE] = -1
+            return records.GO_ON
+    run.integers[records.MISSING_EDGE] = -1
     if margin_of_rule(config, table, run, scratch, weakest, 0.0, 0.0) >= 0.0:
-        return STOPPED
-    if run.integers[MISSING_EDGE] >= 0:
-        return UNKNOWN_VERTEX
-    run.integers[SEARCH] = pulls + 1 + pulls // RETRY_PART
-    return GO_ON
+        return records.STOPPED
+    if run.integers[records.MISSING_EDGE] >= 0:
+        return records.UNKNOWN_VERTEX
+    run.integers[records.SEARCH] = pulls + 1 + pulls // RETRY_PART
+    return records.GO_ON
 
 
 @kernel
@@ -359,10 +344,10 @@ def within_regret(
     The first is a linear program, and so for Python to say: NEXT_CHECK is when to ask again, or -1
     if it is so.
     """
-    if run.integers[NEXT_CHECK] < 0:
-        return STOPPED
-    if run.integers[PULLS] >= run.integers[NEXT_CHECK]:
-        return UNKNOWN_REGRET
+    if run.integers[records.NEXT_CHECK] < 0:
+        return records.STOPPED
+    if run.integers[records.PULLS] >= run.integers[records.NEXT_CHECK]:
+        return records.UNKNOWN_REGRET
     return tilt(config, table, run, scratch, weakest)
 
 

@@ -17,21 +17,12 @@ from __future__ import annotations
 
 import math
 
+from . import records
 from .edges import gap_of, variance
 from .information import edge_information, recompute_statistics
 from .kernel import kernel
 from .maximin import MAX_ITERATIONS, evaluate, improve
-from .records import (
-    GO_ON,
-    NEXT_CHECK,
-    PULLS,
-    VERTEX,
-    EdgeTable,
-    MaximinState,
-    RunConfig,
-    RunState,
-    Scratch,
-)
+from .records import EdgeTable, MaximinState, RunConfig, RunState, Scratch
 
 # Rates are looked at again when there are this share more samples.
 GROWTH = 0.1
@@ -116,13 +107,13 @@ def recommend(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scrat
 
     Rates are looked for as far as that asks for them.
     """
-    pulls = run.integers[PULLS]
-    run.integers[NEXT_CHECK] = pulls + 1 + int(GROWTH * pulls)
+    pulls = run.integers[records.PULLS]
+    run.integers[records.NEXT_CHECK] = pulls + 1 + int(GROWTH * pulls)
     rarest = math.inf
     for k in range(config.useful_arms.size):
         rarest = min(rarest, run.n[config.useful_arms[k]])
     close = 1.0 - 0.5 * rarest**-0.4
-    held = run.integers[VERTEX]
+    held = run.integers[records.VERTEX]
     run.rate[held] = rate_of(config, table, run, scratch, held, 0.0)
     enough = run.rate[held] / close  # the answer at hand stays where no rate is above this
     best = enough
@@ -136,7 +127,7 @@ def recommend(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scrat
             if run.rate[answer] < needed:
                 run.rate[answer] = rate_of(config, table, run, scratch, answer, needed)
             if run.rate[answer] >= needed:
-                run.integers[VERTEX] = answer
+                run.integers[records.VERTEX] = answer
                 break
     recompute_statistics(config, table, run)
-    return GO_ON
+    return records.GO_ON

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
+from . import records
 from .information import recompute_statistics
 from .kernel import kernel
-from .records import (
-    GO_ON,
-    MISSING_EDGE,
-    UNKNOWN_VERTEX,
-    VERTEX,
-    EdgeTable,
-    RunConfig,
-    RunState,
-    Scratch,
-)
+from .records import EdgeTable, RunConfig, RunState, Scratch
 
 # A walk never gets this long; rounding could make it go in circles.
 MAX_MOVES = 100_000
@@ -26,7 +18,7 @@ def recommend(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scrat
     for a in range(config.size):
         scale = max(scale, abs(run.clipped_mean[a]))
     for _ in range(MAX_MOVES):
-        vertex = run.integers[VERTEX]
+        vertex = run.integers[records.VERTEX]
         count = table.first_edge[vertex + 1] - table.first_edge[vertex]
         best = -1
         lowest = -1e-13 * scale  # less is rounding
@@ -35,11 +27,11 @@ def recommend(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scrat
                 lowest = run.gap[e]
                 best = e
         if best < 0:
-            return GO_ON
+            return records.GO_ON
         edge = table.first_edge[vertex] + best
         if table.following[edge] < 0:
-            run.integers[MISSING_EDGE] = edge
-            return UNKNOWN_VERTEX
-        run.integers[VERTEX] = table.following[edge]
+            run.integers[records.MISSING_EDGE] = edge
+            return records.UNKNOWN_VERTEX
+        run.integers[records.VERTEX] = table.following[edge]
         recompute_statistics(config, table, run)
-    return GO_ON
+    return records.GO_ON

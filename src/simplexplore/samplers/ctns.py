@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
+from simplexplore.kernels import records
 from simplexplore.kernels.kernel import kernel
 from simplexplore.kernels.maximin import maximin, target_gap
-from simplexplore.kernels.records import (
-    PULLS,
-    VERTEX,
-    EdgeTable,
-    RunConfig,
-    RunState,
-    Scratch,
-)
+from simplexplore.kernels.records import EdgeTable, RunConfig, RunState, Scratch
 
 ARM_STATE = 0
 EDGE_STATE = 1
@@ -24,6 +18,6 @@ TRACKING = {"end-of-time": "direct", "anytime": "cumulative"}
 @kernel
 def allocate(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> None:
     """Solve the max-min problem at the empirical means, warm from the last solution."""
-    vertex = run.integers[VERTEX]
-    tolerance = target_gap(float(run.integers[PULLS]))
+    vertex = run.integers[records.VERTEX]
+    tolerance = target_gap(float(run.integers[records.PULLS]))
     maximin(config, table, run, scratch, vertex, config.anytime, tolerance, run.w)

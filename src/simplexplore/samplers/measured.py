@@ -9,18 +9,11 @@ from __future__ import annotations
 
 import math
 
+from simplexplore.kernels import records
 from simplexplore.kernels.kernel import kernel
 from simplexplore.kernels.measured_answer import share
 from simplexplore.kernels.measured_search import DISTANCE, ROWS_ALONE, search
 from simplexplore.kernels.records import (
-    ANSWER,
-    ARM,
-    INITIALIZED,
-    NONE,
-    PLAN,
-    PROPOSALS,
-    PULLS,
-    TARGET,
     EdgeTable,
     MeasuredLimits,
     MeasuredScratch,
@@ -45,12 +38,12 @@ def solve(measured: MeasuredLimits, run: RunState, work: MeasuredScratch) -> Non
     Against the closest alternative the sampler answers with `share`; the average of its answers
     tends to the best allocation. Shares are counts here, of as many samples as there are by now.
     """
-    pulls = float(run.integers[PULLS])
+    pulls = float(run.integers[records.PULLS])
     for a in range(measured.size):
         work.n[a] = 0.0
     for k in range(measured.useful_arms.size):
         work.n[measured.useful_arms[k]] = pulls / measured.useful_arms.size
-    mode = DISTANCE if run.integers[TARGET] == ANSWER else ROWS_ALONE
+    mode = DISTANCE if run.integers[records.TARGET] == records.ANSWER else ROWS_ALONE
     for played in range(ROUNDS):
         search(measured, run, work, work.n, run.answer, mode, -1.0, math.inf, run.closest)
         share(measured, run, work, work.n, work.shares)
@@ -63,7 +56,11 @@ def solve(measured: MeasuredLimits, run: RunState, work: MeasuredScratch) -> Non
 @kernel
 def clock(config: RunConfig, run: RunState) -> int:
     """Pulls so far; proposals, where not each of them becomes a pull."""
-    return int(run.integers[PROPOSALS] if config.measured.enforces_limits else run.integers[PULLS])
+    return int(
+        run.integers[records.PROPOSALS]
+        if config.measured.enforces_limits
+        else run.integers[records.PULLS]
+    )
 
 
 @kernel
@@ -75,12 +72,12 @@ def in_turn(config: RunConfig, run: RunState) -> int:
 @kernel
 def early_arm(config: RunConfig, run: RunState) -> int:
     """Each arm some times, and all in turn until there is something to work for; then -1."""
-    if not run.integers[INITIALIZED]:
+    if not run.integers[records.INITIALIZED]:
         for k in range(config.useful_arms.size):
             if run.n[config.useful_arms[k]] < config.first_pulls:
                 return int(config.useful_arms[k])
         return in_turn(config, run)  # all are in flight
-    return in_turn(config, run) if run.integers[TARGET] == NONE else -1
+    return in_turn(config, run) if run.integers[records.TARGET] == records.NONE else -1
 
 
 @kernel
@@ -102,7 +99,7 @@ def follow(config: RunConfig, run: RunState, forced: float) -> int:
 def uniform(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> None:
     """Play the arms in turn."""
     arm = early_arm(config, run)
-    run.integers[ARM] = arm if arm >= 0 else in_turn(config, run)
+    run.integers[records.ARM] = arm if arm >= 0 else in_turn(config, run)
 
 
 @kernel
@@ -110,12 +107,12 @@ def ctns(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -
     """Follow the allocation with the most information, found again now and then."""
     arm = early_arm(config, run)
     if arm < 0:
-        pulls, count = run.integers[PULLS], config.useful_arms.size
-        if pulls >= run.integers[PLAN]:
-            run.integers[PLAN] = pulls + max(1, pulls // PLANS)
+        pulls, count = run.integers[records.PULLS], config.useful_arms.size
+        if pulls >= run.integers[records.PLAN]:
+            run.integers[records.PLAN] = pulls + max(1, pulls // PLANS)
             solve(config.measured, run, scratch.measured)
         arm = follow(config, run, exploration(count, float(pulls), 0.5))
-    run.integers[ARM] = arm
+    run.integers[records.ARM] = arm
 
 
 @kernel
@@ -132,7 +129,7 @@ def top_two(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch
         else:
             share(config.measured, run, scratch.measured, run.n, run.w)
             arm = follow(config, run, 0.0)
-    run.integers[ARM] = arm
+    run.integers[records.ARM] = arm
 
 
 ALLOCATE = {"top-two": top_two, "ctns": ctns, "uniform": uniform}
