@@ -23,6 +23,7 @@ from simplexplore.kernels.measured_search import (
     NO_ROW,
     SCALES,
 )
+from simplexplore.kernels.packed_record import zeros
 from simplexplore.kernels.projection import project
 from simplexplore.kernels.tilt_mixture import OWN, TILTS
 from simplexplore.kernels.unknown_variance import CORNERS, PLACES, SLOTS
@@ -42,7 +43,6 @@ from .vertex_table import (
     best_arm_table,
     one_edge,
 )
-from .zeros import zeros
 
 Array = npt.NDArray[np.float64]
 State = tuple[records.EdgeTable, records.RunState, records.Scratch]

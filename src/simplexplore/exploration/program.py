@@ -73,7 +73,7 @@ class Program:
 
     def __init__(self, functions: RunFunctions, kind: str) -> None:
         self.functions, self.kind = functions, kind
-        self._own = "".join(map(own_text, functions))
+        self._own = "".join(map(own_text, filter(None, functions)))
         self._work = 0.0
         self._entries: dict[str, Callable[..., Any]] = {}
 
@@ -102,9 +102,9 @@ class Program:
         if not is_switched_off():
             self.entry(entry)
 
-    def address(self, name: str, function: Callable[..., Any]) -> int:
-        """Where machine code finds a function of the run."""
-        return int(_compiled(function, name, self.kind).address)
+    def address(self, name: str, function: Callable[..., Any] | None) -> int:
+        """Where machine code finds a function of the run; 0 for one that it does not call."""
+        return 0 if function is None else int(_compiled(function, name, self.kind).address)
 
 
 def run_functions(sampler: Sampler, threshold: Threshold, problem: Problem) -> RunFunctions:
@@ -114,7 +114,7 @@ def run_functions(sampler: Sampler, threshold: Threshold, problem: Problem) -> R
         return RunFunctions(
             allocate=sampler.allocate_measured,
             enough=measured_answer.enough,
-            reached=thresholds.gk16,
+            reached=None,
             recommend=measured_answer.recommend,
         )
     by_policy = policy_search.within_regret if problem.regret_goal else policy_search.tilt
@@ -124,7 +124,7 @@ def run_functions(sampler: Sampler, threshold: Threshold, problem: Problem) -> R
     return RunFunctions(
         allocate=module_of(sampler.file).allocate,
         enough=thresholds.all_spent if problem.budget else enough,
-        reached=by_edge or thresholds.gk16,  # `tilt` asks policies, not edges one by one
+        reached=by_edge,  # `tilt` asks policies, not edges one by one
         recommend=(recommend_answer if problem.epsilon else recommend_vertex).recommend,
     )
 

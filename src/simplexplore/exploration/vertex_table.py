@@ -20,9 +20,8 @@ from simplexplore.geometry.faces import Simplices
 from simplexplore.geometry.polytope import Polytope
 from simplexplore.geometry.question_polytope import QuestionPolytope
 from simplexplore.geometry.vertex import Vertex
+from simplexplore.kernels.packed_record import zeros
 from simplexplore.kernels.records import ANSWER, INFEASIBLE, NONE, EdgeTable
-
-from .zeros import zeros
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

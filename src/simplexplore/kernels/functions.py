@@ -8,10 +8,10 @@ Python it calls them as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Allocate = Callable[..., None]
-Reached = Callable[..., bool]
+Reached = Any  # Callable[..., bool], or None where edges are not asked one by one
 Enough = Callable[..., int]
 Recommend = Callable[..., int]
 

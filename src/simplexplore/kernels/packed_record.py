@@ -12,7 +12,7 @@ import inspect
 import struct
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ ARRAYS: dict[str, tuple[str, int]] = {
 _EXPECTED = {name: (np.dtype(kind), dimensions) for name, (kind, dimensions) in ARRAYS.items()}
 _WORDS = ctypes.POINTER(ctypes.c_int64)
 
+Record = TypeVar("Record")
+
 
 @cache
 def fields(label: str) -> dict[str, tuple[str, int]]:
@@ -41,6 +43,21 @@ def fields(label: str) -> dict[str, tuple[str, int]]:
         places[name] = (annotation, word)
         word += 1 + (ARRAYS[annotation][1] if annotation in ARRAYS else 0)
     return places
+
+
+def zeros(record: type[Record], **given: Any) -> Record:
+    """A record of kernels/records.py: arrays of zeros of the shapes given, else empty.
+
+    Fields that are not arrays are as given, else 0.
+    """
+    made = {}
+    for name, (annotation, _) in fields(record.__name__).items():
+        if annotation in ARRAYS:
+            kind, dimensions = ARRAYS[annotation]
+            made[name] = np.zeros(given.get(name, (0,) * dimensions), kind)
+        else:
+            made[name] = given.get(name, 0)
+    return record(**made)
 
 
 class PackedRecord:
