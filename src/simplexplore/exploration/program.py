@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from inspect import get_annotations
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from simplexplore.kernels import (
     thresholds,
 )
 from simplexplore.kernels.cache import cache_folder, code_of
-from simplexplore.kernels.functions import RunFunctions
+from simplexplore.kernels.functions import SIGNATURES, RunFunctions
 from simplexplore.problem.problem import Problem
 from simplexplore.samplers import Sampler
 from simplexplore.samplers.own_file import explained, module_of, own_text
@@ -38,7 +39,7 @@ from .stopping import Threshold
 MAX_PYTHON_EVENTS = 256
 EDGES_PER_EVENT = 64
 
-# Loops and, below, functions of a run: the signature of each has its name, with a capital.
+# What Python calls, by name.
 ENTRIES: dict[str, Callable[..., Any]] = {
     "simulate": episode.simulate_runs,
     "advance": episode.advance,
@@ -139,7 +140,9 @@ def program_of(functions: RunFunctions, kind: str) -> Program:
 def _compiled(function: Callable[..., Any], name: str, kind: str) -> Any:
     from simplexplore.kernels.native import compiled
 
-    own, signature = own_text(function), name.capitalize()
+    # A user's function need not have annotations.
+    signature = SIGNATURES.get(name.capitalize()) or [*get_annotations(function).values()]
+    own = own_text(function)
     folder = cache_folder(own)
     try:
         with suppress(Exception):  # what is kept there may be cut off; another error comes again

@@ -17,20 +17,12 @@ Recommend = Callable[..., int]
 
 _STATE = ("RunConfig", "EdgeTable", "RunState", "Scratch")
 
-# Arguments and, last, the result: of the functions of a run, and of what Python calls.
+# Arguments and, last, the result. Functions that are not bound say it by their annotations.
 SIGNATURES: dict[str, tuple[str, ...]] = {
     "Allocate": (*_STATE, "None"),
     "Reached": (*_STATE[:3], "int", "float", "bool"),
     "Enough": (*_STATE, "int", "int"),
     "Recommend": (*_STATE, "int"),
-    "Simulate": (*_STATE, "SimulationBatch", "int"),
-    "Advance": (*_STATE, "int"),
-    "Fold": (*_STATE, "EventBatch", "int"),
-    "Level": (*_STATE, "int", "float"),
-    "Evidence": (*_STATE, "int", "float"),
-    "Confidence_margin": (*_STATE, "float", "float"),
-    "Nearest": (*_STATE, "float"),
-    "Gain": (*_STATE, "int", "float", "float"),
 }
 
 # Kinds of rewards, and what is known of the setting's fields; branches on these are not compiled.

@@ -14,7 +14,7 @@ import gc
 import sys
 import threading
 import types as python
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -80,16 +80,17 @@ def type_of(annotation: str, kind: str) -> types.Type:
         name, dimensions = ARRAYS[annotation]
         return types.Array(getattr(types, name), dimensions, "C")
     if annotation in SIGNATURES:
-        return types.ExternalFunctionPointer(signature_of(annotation, kind), get_pointer=None)
+        signature = signature_of(SIGNATURES[annotation], kind)
+        return types.ExternalFunctionPointer(signature, get_pointer=None)
     numbers = {"int": types.int64, "float": types.float64, "bool": types.boolean}
     return numbers.get(annotation) or (
         types.void if annotation == "None" else Record(annotation, kind)
     )
 
 
-def signature_of(label: str, kind: str) -> Any:
-    """Numba's signature for one of `SIGNATURES`."""
-    *arguments, result = (type_of(name, kind) for name in SIGNATURES[label])
+def signature_of(annotations: Iterable[str], kind: str) -> Any:
+    """Numba's signature of arguments and, last, the result."""
+    *arguments, result = (type_of(name, kind) for name in annotations)
     return result(*arguments)
 
 
@@ -293,14 +294,16 @@ def _type_of_function(function: Callable[..., Any], _: Any) -> types.Type | None
     return None if options(function) is None else types.Dispatcher(_part(function))
 
 
-def compiled(function: Callable[..., Any], signature: str, kind: str, folder: Path | None) -> Any:
+def compiled(
+    function: Callable[..., Any], signature: Iterable[str], kind: str, folder: Path | None
+) -> Any:
     """A kernel as numba's `CFunc`: its `address`, and a function for Python, `ctypes`.
 
     Parameters
     ----------
     function : kernel
-    signature : str
-        What it takes and returns: a key of `functions.SIGNATURES`.
+    signature : iterable of str
+        Annotations of what it takes and, last, returns.
     kind : str
         Which kind of rewards it is for: a key of `functions.REWARD_KINDS`.
     folder : Path or None
