@@ -217,7 +217,7 @@ def _constants(record: Any, words: Sequence[int], first: int = 0) -> Iterator[in
 
 def key_of(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> str:
     """Names the machine code of `simulate_queue` for these records."""
-    functions = [f"{f.__module__}.{f.__name__}" for f in config.functions]
+    functions = [f"{f.__module__}.{f.__name__}" for f in config.functions if f]
     fixed, own = Packed(config, apart=False), Packed(run, scratch, apart=True)
     known = [
         *_constants(config, fixed.known()),
