@@ -342,32 +342,27 @@ def fitted(
     # Room at the end that is not used yet counts for nothing.
     widest = max(int(np.diff(one.first_edge).max(initial=1)) for one in both)
     entries = max(int(np.diff(one.first_entry[one.first_edge]).max(initial=1)) for one in both)
-    run = run._replace(
-        gap=_wider(run.gap, widest),
-        spread=_wider(run.spread, widest),
-        value=_wider(run.value, widest),
-        time=_wider(run.time, widest),
-        gradient=_wider(run.gradient, entries),
-        root=_wider(run.root, before + 1 + own),
-        edge_state=_wider(run.edge_state, max(own, before)),
-        looks=_wider(run.looks, own),
-    )
+    lengths = {
+        **dict.fromkeys(("gap", "spread", "value", "time"), widest),
+        "gradient": entries,
+        "root": before + 1 + own,
+        "edge_state": max(own, before),
+        "looks": own,
+    }
     vertices = len(table.first_edge)
-    scratch = scratch._replace(
-        queue=_wider(scratch.queue, vertices),
-        reach=_wider(scratch.reach, vertices),
-        aside=_wider(scratch.aside, widest),
-        edge=scratch.edge._replace(first_root=before),
-    )
-    return table, run, scratch
+    scratch = _wider(scratch, queue=vertices, reach=vertices, aside=widest)
+    edge = scratch.edge._replace(first_root=before)
+    return table, _wider(run, **lengths), scratch._replace(edge=edge)
 
 
-def _wider(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    """An array whose last axis is at least as long; the same one if it is."""
-    missing = size - array.shape[-1]
-    if missing <= 0:
-        return array
-    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)])
+def _wider(record: Any, **lengths: int) -> Any:
+    """A record with arrays whose last axes are at least as long; the same ones if they are."""
+    grown = {}
+    for name, length in lengths.items():
+        array = getattr(record, name)
+        if (missing := length - array.shape[-1]) > 0:
+            grown[name] = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)])
+    return record._replace(**grown)
 
 
 # ---------------------------------------------------------------------- measured limits

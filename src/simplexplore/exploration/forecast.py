@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from simplexplore import defaults
 from simplexplore.bound.information import binary_kl
-from simplexplore.bound.measured_result import MeasuredPlan
 from simplexplore.bound.result import Bound
 from simplexplore.errors import NotConvergedError, SettingError, TooLargeError
 from simplexplore.problem.families import UNKNOWN, Bounded, Family, Gaussian
@@ -167,7 +166,7 @@ def forecast(
         return None
     if not (bound.edges or bound.problem.measured):
         return Forecast(0.0, 0.0, 0.0, 0.0, 0.0, 0, 1.0)
-    problem = _guessed(bound).replace(stop_when={"regret": goal} if goal else None)
+    problem = bound.problem.replace(stop_when={"regret": goal} if goal else None)
     delta = bound.delta if delta is None else delta
     needed = hardness.characteristic_time * binary_kl(delta) / hardness.cost_per_sample
     ease = 1.0
@@ -208,7 +207,7 @@ def forecast_budget(bound: Bound, samples: int | None = None) -> BudgetForecast:
     >>> 0.04 < found.error_probability < 0.1
     True
     """
-    problem = _guessed(bound)
+    problem = bound.problem
     samples = problem.budget if samples is None else samples
     if samples is None:
         raise SettingError("give a number of samples, or a problem whose stop_when has a budget.")
@@ -258,15 +257,6 @@ def samples_to_go(engine: Engine) -> Forecast | None:
     low, middle, high = np.quantile(rest, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
     cost = float(np.quantile(spent, 0.5, method="inverted_cdf"))
     return Forecast(middle, low, high, cost, math.nan, len(made), 1.0)
-
-
-def _guessed(bound: Bound) -> Problem:
-    """The bound's problem, with the means of measurements that the bound is about."""
-    if not isinstance(bound, MeasuredPlan):
-        return bound.problem
-    rows = zip(bound.problem.measured, bound.measured_means, strict=True)
-    measured = tuple(replace(row, means=tuple(means.tolist())) for row, means in rows)
-    return bound.problem.replace(measured=measured)
 
 
 def _plan(problem: Problem, delta: float, scenario: str | None = None) -> Plan:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -83,8 +84,11 @@ def lower_bound(
     problem = check_problem(problem)
     if not problem.measured:
         return base
-    problem = problem if epsilon is None else problem.replace(epsilon=epsilon)
-    return _planned(problem, base, means_of_rows(problem.measured, problem.arms, measured_means))
+    measured = means_of_rows(problem.measured, problem.arms, measured_means)
+    rows = zip(problem.measured, measured.tolist(), strict=True)
+    guessed = tuple(replace(row, means=tuple(means)) for row, means in rows)
+    epsilon = problem.epsilon if epsilon is None else epsilon
+    return _planned(problem.replace(epsilon=epsilon, measured=guessed), base, measured)
 
 
 def _planned(problem: Problem, base: Bound, measured: Array) -> MeasuredPlan:

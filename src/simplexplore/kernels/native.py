@@ -142,9 +142,6 @@ def _array(context: Any, builder: Any, kind: types.Array, data: Any, shape: list
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 _COMPILING = threading.Lock()
 
-# Who waits longer for the compiler, in seconds, is told.
-ANNOUNCED_AFTER = 2.0
-
 
 class _Part(codegen.JITCodeLibrary):
     """Code that is only ever part of other code: left as it is, to be optimised there."""
@@ -269,13 +266,13 @@ class _PartCompiler(compiler.CompilerBase):
 
 class _WholeCompiler(_PartCompiler):
     library = _Whole
-    timer: threading.Timer
 
     def define_pipelines(self) -> list[Any]:
-        self.timer.start()  # nothing was found on the disk
+        _announce()  # nothing was found on the disk
         return super().define_pipelines()
 
 
+@cache
 def _announce() -> None:
     sys.stderr.write("compiling, once on this machine ...\n")
     sys.stderr.flush()
@@ -318,14 +315,11 @@ def compiled(
     )
     config: Any = numba.config
     with _COMPILING, _alone(folder), _without_collector():
-        timer = _WholeCompiler.timer = threading.Timer(ANNOUNCED_AFTER, _announce)
-        timer.daemon = True
         elsewhere, config.CACHE_DIR = config.CACHE_DIR, str(folder or "")
         try:
             return make(function)
         finally:
             config.CACHE_DIR = elsewhere
-            timer.cancel()
 
 
 @contextmanager
