@@ -213,25 +213,6 @@ def multiplier_of_plane(config: RunConfig, run: RunState, scratch: Scratch) -> f
     return min(max(gamma, 0.0), most * (1.0 - 1e-9))
 
 
-@inlined
-def turns_within(
-    config: RunConfig, run: RunState, arm: int, side: int, bend: float, reach: float
-) -> bool:
-    """Whether a slope of bend reach / 2 is sure to change its sign within so short a reach.
-
-    Where exponents are linear, a mixture's third derivative is at most its second times the
-    range S of their slopes, so that curvature falls no faster than e^(-S x), and a reach with S x
-    <= 1 turns it by 0.63 bend x or more: nine tenths of the reach will do. Less curvature than
-    that may be none: `multiplier_of_plane` lets it be no less than a part of the slope, squared.
-    """
-    if config.family == BERNOULLI:
-        return False
-    steep = run.n[arm] * abs(config.tilts.slope[side, 0])
-    if config.family == GAUSSIAN:
-        steep /= math.sqrt(config.variance[arm])
-    return steep * reach <= 1.0 and bend > 10.0 * _MIN_CURVATURE * steep * steep
-
-
 @kernel
 def loss_of_arm(config: RunConfig, run: RunState, scratch: Scratch, i: int, gamma: float) -> float:
     """No less than what the i-th arm's convex part could still fall by, from where it is."""
@@ -243,16 +224,12 @@ def loss_of_arm(config: RunConfig, run: RunState, scratch: Scratch, i: int, gamm
     if pull == 0.0:
         return 0.0
     reach = 2.0 * abs(pull) / bend[i]
-    sure = turns_within(config, run, arm, side_of(v), bend[i], reach)
     for _ in range(60):
         there = lam[i] - reach if pull > 0.0 else lam[i] + reach
         if there <= config.lowest and pull > 0.0:
             return pull * (lam[i] - config.lowest)
         if there >= config.highest and pull < 0.0:
             return -pull * (config.highest - lam[i])
-        if sure and abs(there - lam[i]) >= 0.9 * reach:
-            return abs(pull) * abs(there - lam[i])
-        sure = False
         tilt_arm(config, run, work, arm, side_of(v), there, spare)
         if (gamma * v + averaged(work, spare)[0]) * pull <= 0.0:
             return abs(pull) * abs(there - lam[i])

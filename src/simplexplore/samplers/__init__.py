@@ -32,22 +32,11 @@ TRACKINGS = {
     "focused": FOCUSED,
 }
 
-# The paper's first, in its order; others follow as they are found.
-_ORDER = ("ctns", "cge", "ptns", "uniform", "oracle", "top-two")
+# The paper's first, in its order.
+SAMPLERS = ("ctns", "cge", "ptns", "uniform", "oracle", "top-two")
 
 # The oracle is a fixed allocation, too.
-_FILES = {"oracle": "uniform.py"} | {
-    file.stem.replace("_", "-"): file.name
-    for file in HERE.glob("*.py")
-    if file.stem not in ("__init__", "measured", "own_file", "top_two_within")
-}
-
-SAMPLERS = tuple(
-    sorted(
-        _FILES,
-        key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name),
-    )
-)
+_FILES = {name: f"{name.replace('-', '_')}.py" for name in SAMPLERS} | {"oracle": "uniform.py"}
 
 
 @dataclass(frozen=True)

@@ -86,14 +86,9 @@ def joined(blocks: Sequence[Block], size: int) -> tuple[Indices, SimulatedRuns]:
     nothing = SimulatedRuns(no, no, np.zeros((0, size)), no.astype(bool), 0.0)
     blocks = [Block(0, nothing), *sorted(blocks, key=lambda block: block.start)]
     numbers = [block.start + np.arange(len(block.runs.pulls)) for block in blocks]
-    pulls, ends, counts, correct, seconds = zip(*(block.runs for block in blocks), strict=True)
-    return np.concatenate(numbers), SimulatedRuns(
-        pulls=np.concatenate(pulls),
-        ends=np.concatenate(ends),
-        counts=np.concatenate(counts),
-        correct=np.concatenate(correct),
-        seconds=sum(seconds),
-    )
+    *arrays, seconds = zip(*(block.runs for block in blocks), strict=True)
+    runs = SimulatedRuns._make([*map(np.concatenate, arrays), sum(seconds)])
+    return np.concatenate(numbers), runs
 
 
 def make_blocks(
