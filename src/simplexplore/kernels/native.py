@@ -285,10 +285,20 @@ def _part(function: Callable[..., Any]) -> Any:
     return numba.njit(pipeline_class=_PartCompiler, **wanted)(function)
 
 
+class _Kernel(types.Dispatcher):
+    """A kernel that is called: the same one whichever constants it is given."""
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        return super().get_call_type(context, [types.unliteral(given) for given in args], kws)
+
+
+register_model(_Kernel)(models.OpaqueModel)
+
+
 @typeof_impl.register(python.FunctionType)
 def _type_of_function(function: Callable[..., Any], _: Any) -> types.Type | None:
     """Kernels are ordinary functions; compiled code may call them."""
-    return None if options(function) is None else types.Dispatcher(_part(function))
+    return None if options(function) is None else _Kernel(_part(function))
 
 
 def compiled(
