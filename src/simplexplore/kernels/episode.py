@@ -94,7 +94,7 @@ def observe(config: RunConfig, table: EdgeTable, run: RunState, arm: int) -> Non
         run.mean[c, arm], run.compensation[c, arm] = next_mean(
             run.mean[c, arm], run.compensation[c, arm], value, n
         )
-        if learns_variance(config, c):
+        if (config.learns_variance or config.measuring) and learns_variance(config, c):
             learn(config, run, c, arm, apart, value - run.mean[c, arm])
     if config.tracks_wealth:
         update_wealth(config, run, arm, run.reported[0])
