@@ -74,10 +74,12 @@ standard errors of it.
 
 GK16 = """## Best arm: Garivier and Kaufmann (2016), table 1
 
-Bernoulli rewards, δ = 0.1, μ¹ = (0.5, 0.45, 0.43, 0.4), μ² = (0.3, 0.21, 0.2, 0.19, 0.18). The
-published figures are quoted from memory of their table: check them there before you quote them.
-KL-LUCB and KL-Racing stop by confidence intervals, while `lucb` here shares the threshold of the
-others, and `racing` drops arms by it.
+Source: *Optimal best arm identification with fixed confidence*, COLT 2016, PMLR 49:998-1027, means
+of 3,000 runs. Bernoulli rewards, δ = 0.1, μ¹ = (0.5, 0.45, 0.43, 0.4), μ² = (0.3, 0.21, 0.2, 0.19,
+0.18). The published figures were written down from memory: check them there before you quote them.
+Their optimal allocations, (0.417, 0.390, 0.136, 0.057) and (0.336, 0.251, 0.177, 0.132, 0.104), are
+those of `bound` to every digit. KL-LUCB and KL-Racing stop by confidence intervals, while `lucb`
+here shares the threshold of the others, and `racing` drops arms by it.
 """
 
 TOP_TEXT = """## The best m arms, and arms above a threshold

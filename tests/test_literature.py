@@ -27,6 +27,19 @@ def test_there_are_some():
     assert names == ["eb_tci", "frank_wolfe", "halving", "lagex", "lucb", "racing", "t3c"]
 
 
+@pytest.mark.parametrize(
+    ("means", "published"),
+    [
+        ([0.5, 0.45, 0.43, 0.4], [0.417, 0.390, 0.136, 0.057]),
+        ([0.3, 0.21, 0.2, 0.19, 0.18], [0.336, 0.251, 0.177, 0.132, 0.104]),
+    ],
+)
+def test_allocations_of_garivier_and_kaufmann(means, published):
+    """Their table 1 (2016), to every printed digit."""
+    bound = sx.lower_bound(sx.Problem(len(means), rewards=sx.Bernoulli(), means=means, delta=0.1))
+    assert np.round(bound.allocation, 3) == pytest.approx(published)
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_file_is_short_and_names_its_source(file):
     text = file.read_text(encoding="utf-8")

@@ -1,7 +1,10 @@
 """Samplers reach their goal, and what they cannot do is refused; see test_sampler_contract.py."""
 
 import math
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -355,10 +358,27 @@ def test_memory_that_is_not_there_is_said(tmp_path, text, message):
         sx.simulate(Problem(3, means=[0.9, 0.5, 0.1]), sampler=str(path), runs=1)
 
 
+@pytest.mark.parametrize("what", ["run.mean[0, 0]", "run.n[0]", "table.v[0]"])
+def test_what_a_sampler_may_not_write_is_said(tmp_path, what):
+    path = tmp_path / "mine.py"
+    path.write_text(f"{HEAD}    {what} = 2.0\n")
+    with pytest.raises(SettingError, match=r"line 4: ValueError: assignment destination is read"):
+        sx.simulate(paper("exp1"), sampler=str(path), runs=1)
+
+
+def test_an_environment_around_a_file_changes_nothing():
+    """A file is its user's even in the folder that an environment was made in."""
+    with TemporaryDirectory(dir=sys.prefix) as folder:
+        path = Path(folder) / "mine.py"
+        path.write_text(f"{HEAD}    x = [1.0, 2.0]\n    run.w[0] += 0.0 * x[0]\n")
+        with pytest.raises(SettingError, match=r"mine\.py does not compile"):
+            sx.simulate(paper("exp1"), sampler=str(path), runs=1)
+
+
 @pytest.mark.parametrize("made", ["[1.0, 2.0]", "np.zeros(3)", "run.w + 1.0"])
 def test_what_cannot_be_made_is_said(tmp_path, made):
     path = tmp_path / "mine.py"
-    path.write_text(f"import numpy as np\n{HEAD}    x = {made}\n    run.w[0] = x[0]\n")
+    path.write_text(f"import numpy as np\n{HEAD}    x = {made}\n    run.w[0] += 0.0 * x[0]\n")
     with pytest.raises(SettingError, match=r"mine\.py does not compile.*use scratch\.arms\."):
         sx.simulate(paper("exp1"), sampler=str(path), runs=1)
 

@@ -238,11 +238,8 @@ def test_nobody_waits_for_another(sqlite_url, tmp_path):
         with ThreadPoolExecutor(6) as pool:
             theirs = [pool.submit(send, server, *BOUND, hostile) for _ in range(6)]
             time.sleep(1.0)
-            started = time.monotonic()
-            for _ in range(3):
-                assert send(server, *BOUND, other).status_code == 200
-            assert time.monotonic() - started < 25
-            assert not all(one.done() for one in theirs)
+            assert send(server, *BOUND, other).status_code == 200
+            assert not any(one.done() for one in theirs)
             signalled(pids, signal.SIGCONT)
             assert {one.result().status_code for one in theirs} == {200}
 

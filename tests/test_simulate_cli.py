@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 
 import numpy as np
@@ -243,8 +244,12 @@ def sampler_file(folder, body, head="from numba import njit", name="mine.py"):
     [
         ("x = = 1", "mine.py, line 1: invalid syntax"),
         ("def other(): pass", "mine.py defines no function 'allocate("),
-        ("TRACKING = 'blind'\ndef allocate(): pass", "TRACKING must be one of cumulative"),
-        ("ARM_STATE = -1\ndef allocate(): pass", "ARM_STATE must be a whole number"),
+        ("def allocate(config, table, run): pass", "mine.py defines no function 'allocate("),
+        (
+            "TRACKING = 'blind'\ndef allocate(a, b, c, d): pass",
+            "TRACKING must be one of cumulative",
+        ),
+        ("ARM_STATE = -1\ndef allocate(a, b, c, d): pass", "ARM_STATE must be a whole number"),
     ],
 )
 def test_sampler_files_that_are_no_samplers(tmp_path, text, message):
@@ -255,15 +260,21 @@ def test_sampler_files_that_are_no_samplers(tmp_path, text, message):
 
 def test_sampler_that_does_not_compile(tmp_path):
     error = refuse(STAR, "--sampler", sampler_file(tmp_path, "run.w[0] = undefined(3)"))
-    assert "mine.py does not compile: NameError: name 'undefined'" in error
+    assert re.search(r"mine\.py, line \d+: NameError: name 'undefined'", error)
     assert error.count("\n") == 0
+
+
+# What Python does, in the first steps or much later, and compiled code cannot.
+LATER = "if run.integers[0] > 9_999: "
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("run.ww[0] = 1.0", "'ww' of type RunState, at 'run.ww[0] = 1.0'"),
-        ("run.w[0] = [1.0, 2.0][0]", "no arrays: use scratch.arms."),
+        (f"{LATER}run.ww[0] = 1.0", f"'ww' of type RunState, at '{LATER}run.ww[0] = 1.0'"),
+        ("run.w[0] += 0.0 * [1.0, 2.0][0]", "an array, a list or another object"),
+        (f"{LATER}print(run.w[0])", "machine code cannot print"),
+        (f"{LATER}raise ValueError('no')", "raise"),
     ],
 )
 def test_what_numba_says_in_one_line(tmp_path, body, message):

@@ -42,7 +42,7 @@ def simulate(
     threshold: options.Threshold = defaults.THRESHOLD,
     tracking: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="cumulative, direct or sampled; or its own."),
+        typer.Option(metavar="NAME", help="cumulative, direct, sampled or focused; or its own."),
     ] = None,
     noise: Annotated[
         str | None,

@@ -92,6 +92,7 @@ class Engine:
         else:
             self.evidence = Evidence(self.workspace)
         self.is_enough = False
+        self._is_rehearsed = self.workspace.is_ours
 
     def clone(self) -> Self:
         """Another engine for the same plan, for another thread: nothing that changes is shared."""
@@ -279,12 +280,15 @@ class Engine:
         self, means: Array, noise: Array, seeds: npt.NDArray[np.uint64], max_steps: int
     ) -> SimulatedRuns:
         """Complete runs; see `make_batch`."""
-        if not self.workspace.is_ours:
+        if not self._is_rehearsed:
             # As Python for some pulls, so that Python says what is wrong: compiled code would
-            # write where nothing is.
-            few = len(self.workspace.config.useful_arms) * 4 + 20
-            for _ in self.clone().played(means, noise, seeds[0], few):
+            # write where nothing is, and where nothing may be written.
+            few, rehearsal = len(self.workspace.config.useful_arms) * 4 + 20, self.clone()
+            rehearsal.workspace.protect_records()
+            for _ in rehearsal.played(means, noise, seeds[0], few):
                 pass
+            self._is_rehearsed = True
+        self.compile()
         batch = self.make_batch(means, noise, seeds, max_steps)
         began = time.perf_counter()
         self._called("simulate", batch)

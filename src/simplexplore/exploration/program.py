@@ -70,10 +70,12 @@ class Program:
     functions : RunFunctions
     kind : str
         Of rewards, see `reward_kind`.
+    most : float
+        Events that it takes in as Python.
     """
 
-    def __init__(self, functions: RunFunctions, kind: str) -> None:
-        self.functions, self.kind = functions, kind
+    def __init__(self, functions: RunFunctions, kind: str, most: float = MAX_PYTHON_EVENTS) -> None:
+        self.functions, self.kind, self._most = functions, kind, most
         self._own = "".join(map(own_text, filter(None, functions)))
         self._work = 0.0
         self._entries: dict[str, Callable[..., Any]] = {}
@@ -88,7 +90,7 @@ class Program:
         if is_switched_off():
             return False
         self._work += count * max(1.0, edges / EDGES_PER_EVENT)
-        return entry in self._entries or entry == "simulate" or self._work > MAX_PYTHON_EVENTS
+        return entry in self._entries or entry == "simulate" or self._work > self._most
 
     def entry(self, name: str) -> Callable[..., Any]:
         """The machine code of a loop; records are given by pointers to their words."""

@@ -6,6 +6,7 @@ program.py says what runs as Python and what as machine code.
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,7 +39,7 @@ from .arrays import (
 )
 from .limits import excess_bound
 from .plan import Plan
-from .program import ENTRIES, program_of, reward_kind, run_functions
+from .program import ENTRIES, Program, program_of, reward_kind, run_functions
 from .vertex_table import AnswerTable, TargetTable, VertexTable
 
 Array = npt.NDArray[np.float64]
@@ -189,6 +190,23 @@ class Workspace:
             return 0.0 if self.config.measured.enforces_limits else None
         return excess_bound(self.allowed, self.config.allowed_excess)
 
+    def protect_records(self) -> None:
+        """Run as Python, where a sampler that writes what is not its own is a `ValueError`."""
+        functions = self._functions
+
+        def allocate(config: RunConfig, table: EdgeTable, run: RunState, scratch: Scratch) -> None:
+            arrays = [x for x in (*table, run.n, run.mean) if isinstance(x, np.ndarray)]
+            for array in arrays:
+                array.flags.writeable = False
+            try:
+                functions.allocate(config, table, run, scratch)
+            finally:
+                for array in arrays:
+                    array.flags.writeable = True
+
+        self.program = Program(functions, self.program.kind, math.inf)
+        self.config = self.config._replace(functions=functions._replace(allocate=allocate))
+
     @property
     def is_ours(self) -> bool:
         """Whether sampler and threshold are the program's own."""
@@ -294,7 +312,9 @@ class Workspace:
             place = next((step for step in reversed(steps) if step.filename in files), None)
             if place is None or self.is_ours:
                 raise
-            name = place.filename.rpartition("/")[2]
+            name, hint = place.filename.rpartition("/")[2], ""
+            if "with size 0" in str(error):
+                hint = " It is empty unless the file declares ARM_STATE, EDGE_STATE or POLICIES."
             raise SettingError(
-                f"{name}, line {place.lineno}: {type(error).__name__}: {error}."
+                f"{name}, line {place.lineno}: {type(error).__name__}: {error}.{hint}"
             ) from error

@@ -227,6 +227,10 @@ class _KnownFields(compiler_machinery.FunctionPass):
         for block in code.blocks.values():
             for assign in block.find_insts(ir.Assign):
                 value = assign.value
+                if isinstance(value, ir.Global) and value.value is print:
+                    raise numba.errors.UnsupportedError(
+                        "machine code cannot print; take it out, or set NUMBA_DISABLE_JIT=1"
+                    )
                 if not (isinstance(value, ir.Expr) and value.op == "getattr"):
                     continue
                 source = code.get_definition(value.value)

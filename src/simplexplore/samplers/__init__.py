@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FunctionType
 
 from simplexplore.errors import SettingError
 from simplexplore.files import is_file
@@ -98,7 +99,8 @@ def find_sampler(name: str) -> Sampler:
 def _read(name: str, path: Path) -> Sampler:
     """What a sampler file declares."""
     module = module_of(path)
-    if not callable(getattr(module, "allocate", None)):
+    allocate = getattr(module, "allocate", None)
+    if not isinstance(allocate, FunctionType) or allocate.__code__.co_argcount != 4:
         raise SettingError(
             f"{path.name} defines no function 'allocate(config, table, run, scratch)'."
         )

@@ -96,8 +96,10 @@ def _module_of(value: Any) -> types.ModuleType | None:
 
 def _is_users(file: str) -> bool:
     """Whether a file is neither ours nor installed."""
+    # The environment itself is no such place: people put one into the folder of their files.
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    installed = (HERE.parent, *(Path(sysconfig.get_path(name)) for name in names))
     path = Path(file)
-    installed = (HERE.parent, *(Path(place) for place in sysconfig.get_paths().values()))
     return path.suffix == ".py" and not any(place in path.parents for place in installed)
 
 
@@ -114,5 +116,6 @@ def explained(error: Exception, name: str) -> SettingError:
     place = f", at '{pointed[0]}'" if pointed else ""
     hint = ""
     if any(sign in text for sign in _MADE):
-        hint = " Compiled code makes no arrays: use scratch.arms."
+        reason = "it makes an array, a list or another object of Python's"
+        hint = " Compiled code makes none: use scratch.arms."
     return SettingError(f"{name} does not compile: {reason}{place}.{hint}")

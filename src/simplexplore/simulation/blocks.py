@@ -161,7 +161,6 @@ class EnginePool:
         except Empty:
             if self._first is None:
                 self._first = engine = Engine(task.plan)
-                engine.compile()
             else:
                 engine = self._first.clone()
         seeds = streams(task.seed, range(start, stop))
