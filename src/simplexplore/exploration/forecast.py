@@ -354,12 +354,12 @@ class _Runs:
 
 def _known_runs(plan: Plan, means: Array, ease: float) -> _Runs:
     """Runs until their mean is known, or steps or seconds are spent; with less noise if need be."""
-    shortest, began = max(MIN_LENGTH, 20 * plan.problem.size), time.thread_time()
-    runs, longest = _Runs(plan, means, ease), 2 * shortest
+    shortest = max(MIN_LENGTH, 20 * plan.problem.size)
+    runs, longest, spent = _Runs(plan, means, ease), 2 * shortest, 0.0
     while True:
-        n = len(runs.pulls)
+        n, began = len(runs.pulls), time.thread_time()
         have_ended = runs.make(min(max(n, 1), BATCH, MAX_RUNS - n), longest)
-        n, spent = len(runs.pulls), time.thread_time() - began
+        n, spent = len(runs.pulls), spent + time.thread_time() - began
         is_late = spent > MAX_SECONDS
         if not (n or runs.are_slow or is_late) and longest < MAX_LENGTH:
             longest = min(10 * longest, MAX_LENGTH)
