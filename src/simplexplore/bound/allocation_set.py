@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +45,6 @@ class AllocationSet:
         needs to try them.
     costs : (K,) array
         What one sample of each arm costs.
-    inside : (K,) array
-        The allocation that gives each arm in play the same part of what it could get.
     deep : (K,) array
         An allocation at which all inequalities hold strictly: rows, and w >= 0 of `arms`.
     polytope : Polytope or None
@@ -62,8 +62,8 @@ class AllocationSet:
     arms: Mask
     useful_arms: Mask
     costs: Array
-    inside: Array
     deep: Array
+    _inside: Callable[[], Array] = field(compare=False, repr=False)
     polytope: Polytope | None = field(default=None, compare=False, repr=False)
     is_spent: bool = False
 
@@ -74,7 +74,8 @@ class AllocationSet:
             limits = Polytope.of_exploration(polytope.problem)
             own = replace(cls.feasible(limits), useful_arms=_useful_arms(polytope))
             if limits.dimension == 0 and limits.form.start is not None:  # exact, however small
-                own = replace(own, inside=limits.form.start.policy, deep=limits.form.start.policy)
+                policy = limits.form.start.policy
+                own = replace(own, _inside=lambda: policy, deep=policy)
             return own
         return cls.feasible(polytope) if scenario == "anytime" else cls.simplex(polytope)
 
@@ -93,8 +94,8 @@ class AllocationSet:
             arms=arms,
             useful_arms=useful_arms,
             costs=polytope.problem.costs,
-            inside=useful_arms / useful_arms.sum(),
             deep=arms / arms.sum(),
+            _inside=lambda: useful_arms / useful_arms.sum(),
         )
 
     @classmethod
@@ -106,10 +107,18 @@ class AllocationSet:
             arms=useful_arms,
             useful_arms=useful_arms,
             costs=polytope.problem.costs,
-            inside=polytope.interior_allocation,
             deep=polytope.max_slack_policy(),
+            _inside=lambda: polytope.interior_allocation,
             polytope=polytope,
         )
+
+    @cached_property
+    def inside(self) -> Array:
+        """The allocation that gives each arm in play the same part of what it could get.
+
+        Runs begin with it; bounds do without.
+        """
+        return self._inside()
 
     @cached_property
     def free(self) -> Indices:
@@ -218,9 +227,10 @@ class AllocationSet:
         """
         if np.ptp(self.costs) == 0:
             return self.with_fixed()
-        inside, deep = self._spent(self.inside), self._spent(self.deep)
+        spent: dict[str, Any] = {"deep": self._spent(self.deep)}
+        spent["_inside"] = lambda: self._spent(self.inside)
         if self.is_simplex:
-            return replace(self, inside=inside, deep=deep)
+            return replace(self, **spent)
         own = self.as_rows()
         above = own._homogeneous(own.A_ub, own.b_ub)
         equal = independent(own._homogeneous(own.A_eq, own.b_eq), own.arms)
@@ -231,9 +241,8 @@ class AllocationSet:
             b_ub=np.zeros(len(above)),
             A_eq=equal,
             b_eq=np.r_[1.0, np.zeros(len(equal) - 1)],
-            inside=inside,
-            deep=deep,
             is_spent=True,
+            **spent,
         )
 
     def _homogeneous(self, rows: Array, bound: Array) -> Array:

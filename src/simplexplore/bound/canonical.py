@@ -67,7 +67,6 @@ def _rest(program: Program, point: Point) -> Program:
         A_eq=kept,
         b_eq=kept @ point.w,
         arms=moving,
-        inside=point.w,
         deep=point.w,
     )
     return _touched(program, moving, face)
