@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,8 +48,6 @@ class AllocationSet:
         An allocation at which all inequalities hold strictly: rows, and w >= 0 of `arms`.
     polytope : Polytope or None
         The same set as policies; None for all allocations.
-    is_spent : bool
-        Whether shares are of what is spent, and rows name all arms: see `in_spend`.
     """
 
     A_ub: Array
@@ -65,7 +62,6 @@ class AllocationSet:
     deep: Array
     _inside: Callable[[], Array] = field(compare=False, repr=False)
     polytope: Polytope | None = field(default=None, compare=False, repr=False)
-    is_spent: bool = False
 
     @classmethod
     def of(cls, polytope: Polytope, scenario: str) -> AllocationSet:
@@ -175,10 +171,8 @@ class AllocationSet:
 
     def is_same_as(self, other: AllocationSet) -> bool:
         """Whether another one is written in the same numbers."""
-        arrays = [f.name for f in fields(self) if f.compare and f.name != "is_spent"]
-        return self.is_spent == other.is_spent and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays
-        )
+        arrays = [f.name for f in fields(self) if f.compare]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
 
     @property
     def width(self) -> float:
@@ -227,10 +221,9 @@ class AllocationSet:
         """
         if np.ptp(self.costs) == 0:
             return self.with_fixed()
-        spent: dict[str, Any] = {"deep": self._spent(self.deep)}
-        spent["_inside"] = lambda: self._spent(self.inside)
+        deep, inside = self._spent(self.deep), lambda: self._spent(self.inside)
         if self.is_simplex:
-            return replace(self, **spent)
+            return replace(self, deep=deep, _inside=inside)
         own = self.as_rows()
         above = own._homogeneous(own.A_ub, own.b_ub)
         equal = independent(own._homogeneous(own.A_eq, own.b_eq), own.arms)
@@ -241,8 +234,8 @@ class AllocationSet:
             b_ub=np.zeros(len(above)),
             A_eq=equal,
             b_eq=np.r_[1.0, np.zeros(len(equal) - 1)],
-            is_spent=True,
-            **spent,
+            deep=deep,
+            _inside=inside,
         )
 
     def _homogeneous(self, rows: Array, bound: Array) -> Array:

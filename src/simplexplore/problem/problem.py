@@ -30,9 +30,18 @@ from .checks import (
     check_means,
     frozen,
 )
-from .constraint import Constraint, format_constraints
+from .constraint import Constraint
 from .families import Family, Gaussian
-from .file import arguments, parameter_names, parse_toml, read_text, toml_key, toml_text, write_text
+from .file import (
+    arguments,
+    constraint_texts,
+    parameter_names,
+    parse_toml,
+    read_text,
+    toml_key,
+    toml_text,
+    write_text,
+)
 from .locations import error_context, in_file
 from .measured import Measured, check_combination, check_measured
 from .messages import count, listed, suggestion
@@ -433,8 +442,8 @@ class Problem(Tabular):
         tables: dict[str, Mapping[str, object]] = {
             "rewards": {"family": self.rewards.name} | parameters,
             "groups": self.groups,
-            "constraints": format_constraints(self.constraints, self.arms, self.groups),
-            "exploration": format_constraints(self.exploration, self.arms, self.groups),
+            "constraints": constraint_texts(self.constraints, self.arms, self.groups),
+            "exploration": constraint_texts(self.exploration, self.arms, self.groups),
             "costs": {
                 arm: cost
                 for arm, cost in zip(self.arms, self.costs.tolist(), strict=True)
