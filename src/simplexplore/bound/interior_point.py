@@ -36,6 +36,9 @@ PATIENCE = 6
 # How far, as a factor, the gap may run ahead of the other optimality conditions.
 AHEAD = 100.0
 
+# Compliances of one edge in the Hessian differ by no more: the digits that it loses, and keeps.
+MAX_COMPLIANCE_RATIO = 1e8
+
 
 @dataclass(frozen=True)
 class Point:
@@ -239,6 +242,25 @@ def path_following(newton: Newton) -> Point:
 # ---------------------------------------------------------------------- their equations
 
 
+def _levelled(v: Array, compliance: Array) -> Array:
+    """Compliances of which none is beyond comparison with the others of its edge.
+
+    Means many orders of magnitude apart make one arm take almost all of the change in an
+    alternative, and the two parts of the Hessian that this arm appears in cancel. A little less
+    compliance changes their difference as little, and leaves it its digits.
+    """
+    parts = v * v * compliance
+    rows, largest = np.arange(len(v)), parts.argmax(axis=1)
+    most = parts[rows, largest].copy()
+    parts[rows, largest] = 0.0
+    limit = MAX_COMPLIANCE_RATIO * parts.sum(axis=1)
+    over = np.flatnonzero((limit > 0) & (most > limit))
+    if len(over):
+        compliance = compliance.copy()
+        compliance[over, largest[over]] = limit[over] / v[over, largest[over]] ** 2
+    return compliance
+
+
 class Newton:
     """Newton's equations of one program."""
 
@@ -292,6 +314,7 @@ class Newton:
             vector = np.zeros_like(v)
             curvature_weight = gradient_weight = np.zeros(len(v))
         else:
+            compliance = _levelled(v, compliance)
             stiffness = (v * v * compliance).sum(axis=1)
             vector = np.where(self.moves, slope * v * compliance, 0.0)
             curvature_weight = np.divide(

@@ -155,30 +155,24 @@ class System:
         their own coefficient -1.
         """
         shared, lone = self._shared, self._lone
-        within, across, own = self._hessian(state, weights)
-        apart, held = self._apart_rows, weights.rows[self._apart]
+        within, across, own = self._hessian(w, state, weights)
+        apart, held = self._apart_rows * w, weights.rows[self._apart]
         within += apart[:, shared].T @ (held[:, None] * apart[:, shared])
-        own += held @ apart[:, lone] ** 2
-        arms = weights.arms + self.above.diagonal(weights.rows)
+        arms = (weights.arms + self.above.diagonal(weights.rows)) * w * w
         within[np.diag_indices(len(shared))] += arms[shared]
-        own += arms[lone]
         coupled = np.sqrt(weights.rows[self._coupled])[:, None] * self._coupled_rows
-        border = (
-            np.vstack(
-                [self.information_per_arm(state, weights.dual_over_slack), self._equal, coupled]
-            )
-            * w
-        )
+        asked = self.information_per_arm(state, weights.dual_over_slack)
+        border = np.vstack([asked, self._equal, coupled]) * w
         count, total = len(shared), len(shared) + len(border)
         core = np.zeros((total, total))
-        core[:count, :count] = w[shared, None] * within * w[shared]
+        core[:count, :count] = within
         core[:count, count:] = border[:, shared].T
         core[count:, :count] = border[:, shared]
         core[count, count] = weights.dual_over_slack.sum()
         tail = np.arange(total - len(coupled), total)
         core[tail, tail] = -1.0
-        self._core, self._own = core, own * w[lone] ** 2
-        self._meets = np.vstack([w[shared, None] * across * w[lone], border[:, lone]])
+        self._core, self._own = core, own + held @ apart[:, lone] ** 2 + arms[lone]
+        self._meets = np.vstack([across, border[:, lone]])
         left = core - (self._meets / self._own) @ self._meets.T
         # Pivots are chosen by what equations say, not by their units.
         self._units = units = 1.0 / np.sqrt(np.maximum(np.abs(left).max(axis=1), TINY))
@@ -188,17 +182,18 @@ class System:
         self._few = np.append(shared, np.arange(self._size, self._size + len(border)))
         self._w, self._state, self._weights = w, state, weights
 
-    def _hessian(self, state: State, weights: Weights) -> tuple[Array, Array, Array]:
+    def _hessian(self, w: Array, state: State, weights: Weights) -> tuple[Array, Array, Array]:
         """Lagrangian's Hessian plus what eliminating the edges' slacks adds.
 
         Among shared arms, between them and lone ones, and of each lone arm with itself.
         """
         gradient_weight = weights.dual_over_slack + weights.edges * state.gradient_weight
-        curved = weights.edges * state.curvature_weight
-        whole = self._products(state.gradient, gradient_weight)
+        curved, moved = weights.edges * state.curvature_weight, w[self._place]
+        whole = self._products(state.gradient * moved, gradient_weight)
         if curved.any():
-            whole = whole - self._products(state.curvature_vector, curved)
-        own = whole.diagonal() + self._sum_over_edges(weights.edges[:, None] * state.curvature)
+            whole = whole - self._products(state.curvature_vector * moved, curved)
+        curvature = weights.edges[:, None] * state.curvature * moved * moved
+        own = whole.diagonal() + self._sum_over_edges(curvature)
         rows = whole[self._shared]
         within, across = rows[:, self._shared].toarray(), rows[:, self._lone].toarray()
         within[np.diag_indices(len(within))] = own[self._shared]

@@ -427,17 +427,15 @@ class Problem(Tabular):
         [constraints]
         cap = "3*a <= 1"
         """
-        top: dict[str, object] = {"arms": self.arms}
-        if self.means is not None:
-            top["means"] = self.means.tolist()
-        top["delta"] = self.delta
-        if self.epsilon:
-            top["epsilon"] = self.epsilon
-        if self.stop_when:
-            top["stop_when"] = self.stop_when.to_dict()
-        top["scenario"] = self.scenario
-        if self.initial_excess:
-            top["initial_excess"] = self.initial_excess
+        top = {
+            "arms": self.arms,
+            "means": None if self.means is None else self.means.tolist(),
+            "delta": self.delta,
+            "epsilon": self.epsilon or None,
+            "stop_when": self.stop_when and self.stop_when.to_dict(),
+            "scenario": self.scenario,
+            "initial_excess": self.initial_excess or None,
+        }
         parameters = {key: getattr(self.rewards, key) for key in parameter_names(self.rewards)}
         tables: dict[str, Mapping[str, object]] = {
             "rewards": {"family": self.rewards.name} | parameters,
