@@ -24,6 +24,8 @@ from .parser import MAX_DEPTH, NOUNS, Names, Parser
 if TYPE_CHECKING:
     import os
 
+    from .problem import Problem
+
 
 _SETTINGS = ("arms", "means", "delta", "epsilon", "stop_when", "scenario", "initial_excess")
 _TABLES = ("rewards", "groups", "constraints", "exploration", "costs", "measured", "question")
@@ -183,6 +185,36 @@ def _read_rewards(table: Mapping[str, Any]) -> Family:
             )
     check_keys(table, ("family", *known), " in [rewards]")
     return FAMILIES[name](**parameters)
+
+
+def problem_text(problem: Problem) -> str:
+    """The text of a file from which an equal problem is read."""
+    top = {
+        "arms": problem.arms,
+        "means": None if problem.means is None else problem.means.tolist(),
+        "delta": problem.delta,
+        "epsilon": problem.epsilon or None,
+        "stop_when": problem.stop_when and problem.stop_when.to_dict(),
+        "scenario": problem.scenario,
+        "initial_excess": problem.initial_excess or None,
+    }
+    parameters = {key: getattr(problem.rewards, key) for key in parameter_names(problem.rewards)}
+    tables: dict[str, Mapping[str, object]] = {
+        "rewards": {"family": problem.rewards.name} | parameters,
+        "groups": problem.groups,
+        "constraints": constraint_texts(problem.constraints, problem.arms, problem.groups),
+        "exploration": constraint_texts(problem.exploration, problem.arms, problem.groups),
+        "costs": {
+            arm: cost
+            for arm, cost in zip(problem.arms, problem.costs.tolist(), strict=True)
+            if cost != 1
+        },
+        **{f"measured.{toml_key(row.name)}": row.to_dict() for row in problem.measured},
+    }
+    if problem.question:
+        tables["question"] = question = problem.question.to_dict()
+        tables["question.answers"] = question.pop("answers", {})
+    return toml_text(top, tables)
 
 
 def toml_text(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]) -> str:

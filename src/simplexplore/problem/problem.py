@@ -32,16 +32,7 @@ from .checks import (
 )
 from .constraint import Constraint
 from .families import Family, Gaussian
-from .file import (
-    arguments,
-    constraint_texts,
-    parameter_names,
-    parse_toml,
-    read_text,
-    toml_key,
-    toml_text,
-    write_text,
-)
+from .file import arguments, parse_toml, problem_text, read_text, write_text
 from .locations import error_context, in_file
 from .measured import Measured, check_combination, check_measured
 from .messages import count, listed, suggestion
@@ -427,32 +418,7 @@ class Problem(Tabular):
         [constraints]
         cap = "3*a <= 1"
         """
-        top = {
-            "arms": self.arms,
-            "means": None if self.means is None else self.means.tolist(),
-            "delta": self.delta,
-            "epsilon": self.epsilon or None,
-            "stop_when": self.stop_when and self.stop_when.to_dict(),
-            "scenario": self.scenario,
-            "initial_excess": self.initial_excess or None,
-        }
-        parameters = {key: getattr(self.rewards, key) for key in parameter_names(self.rewards)}
-        tables: dict[str, Mapping[str, object]] = {
-            "rewards": {"family": self.rewards.name} | parameters,
-            "groups": self.groups,
-            "constraints": constraint_texts(self.constraints, self.arms, self.groups),
-            "exploration": constraint_texts(self.exploration, self.arms, self.groups),
-            "costs": {
-                arm: cost
-                for arm, cost in zip(self.arms, self.costs.tolist(), strict=True)
-                if cost != 1
-            },
-            **{f"measured.{toml_key(row.name)}": row.to_dict() for row in self.measured},
-        }
-        if self.question:
-            tables["question"] = question = self.question.to_dict()
-            tables["question.answers"] = question.pop("answers", {})
-        return toml_text(top, tables)
+        return problem_text(self)
 
 
 def check_problem(problem: object) -> Problem:
