@@ -24,8 +24,6 @@ from .parser import MAX_DEPTH, NOUNS, Names, Parser
 if TYPE_CHECKING:
     import os
 
-    from .problem import Problem
-
 
 _SETTINGS = ("arms", "means", "delta", "epsilon", "stop_when", "scenario", "initial_excess")
 _TABLES = ("rewards", "groups", "constraints", "exploration", "costs", "measured", "question")
@@ -187,32 +185,24 @@ def _read_rewards(table: Mapping[str, Any]) -> Family:
     return FAMILIES[name](**parameters)
 
 
-def problem_text(problem: Problem) -> str:
-    """The text of a file from which an equal problem is read."""
-    top = {
-        "arms": problem.arms,
-        "means": None if problem.means is None else problem.means.tolist(),
-        "delta": problem.delta,
-        "epsilon": problem.epsilon or None,
-        "stop_when": problem.stop_when and problem.stop_when.to_dict(),
-        "scenario": problem.scenario,
-        "initial_excess": problem.initial_excess or None,
-    }
-    parameters = {key: getattr(problem.rewards, key) for key in parameter_names(problem.rewards)}
+def problem_text(given: Mapping[str, Any]) -> str:
+    """The text of a file from which the arguments of a problem, as it keeps them, are read."""
+    arms, rewards, goal = given["arms"], given["rewards"], given["stop_when"]
+    top = {key: given[key] for key in _SETTINGS} | {"stop_when": goal and goal.to_dict()}
+    for name in ("epsilon", "initial_excess"):
+        top[name] = top[name] or None  # nothing is said of none
     tables: dict[str, Mapping[str, object]] = {
-        "rewards": {"family": problem.rewards.name} | parameters,
-        "groups": problem.groups,
-        "constraints": constraint_texts(problem.constraints, problem.arms, problem.groups),
-        "exploration": constraint_texts(problem.exploration, problem.arms, problem.groups),
-        "costs": {
-            arm: cost
-            for arm, cost in zip(problem.arms, problem.costs.tolist(), strict=True)
-            if cost != 1
+        "rewards": {
+            "family": rewards.name,
+            **{key: getattr(rewards, key) for key in parameter_names(rewards)},
         },
-        **{f"measured.{toml_key(row.name)}": row.to_dict() for row in problem.measured},
+        "groups": given["groups"],
+        **{table: constraint_texts(given[table], arms, given["groups"]) for table in NOUNS},
+        "costs": {a: x for a, x in zip(arms, given["costs"] or (), strict=False) if x != 1},
+        **{f"measured.{toml_key(row.name)}": row.to_dict() for row in given["measured"]},
     }
-    if problem.question:
-        tables["question"] = question = problem.question.to_dict()
+    if given["question"]:
+        tables["question"] = question = given["question"].to_dict()
         tables["question.answers"] = question.pop("answers", {})
     return toml_text(top, tables)
 

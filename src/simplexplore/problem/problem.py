@@ -418,7 +418,7 @@ class Problem(Tabular):
         [constraints]
         cap = "3*a <= 1"
         """
-        return problem_text(self)
+        return problem_text(self._content())
 
 
 def check_problem(problem: object) -> Problem:
