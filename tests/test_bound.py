@@ -501,6 +501,30 @@ def test_condition_number_of_a_vertex_that_uses_every_arm_or_one():
     assert lower_bound(Problem(1), [1.0]).bounds["kappa"] == 1.0
 
 
+def test_condition_number_of_many_arms_is_left_out():
+    bounds = lower_bound(Problem(501, ["each <= 0.011"]), np.linspace(1, 0, 501)).bounds
+    assert bounds["kappa"] is None
+    assert 0 < bounds["distance_lower"] <= bounds["distance_upper"]
+
+
+@pytest.mark.parametrize("room", [1e-2, 1e-6])
+def test_many_nearly_tight_rows_are_certified(room):
+    """Every row passes close to one policy; some are redundant."""
+    rng = np.random.default_rng(6)
+    rows, policy = rng.normal(size=(15, 6)), rng.dirichlet(np.ones(6))
+    problem = Problem(6, (rows, rows @ policy + room), scenario="anytime")
+    bound = lower_bound(problem, rng.normal(size=6))
+    assert all(scenario.relative_gap <= 1e-8 for scenario in bound.scenarios.values())
+    assert (problem.matrix @ bound.policy <= problem.upper + 1e-12).all()
+    for k, name in enumerate(problem.names):
+        if name in bound.redundant:
+            continue
+        without = problem.replace(
+            constraints=problem.constraints[:k] + problem.constraints[k + 1 :]
+        )
+        assert lower_bound(without, rows[k]).value > problem.upper[k]
+
+
 def test_without_constraints_all_scenarios_are_the_same():
     free = lower_bound(Problem(3, (), Bernoulli()), [0.5, 0.4, 0.3])
     times = {s.characteristic_time for s in (*free.scenarios.values(), free.unconstrained)}

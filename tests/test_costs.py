@@ -246,7 +246,7 @@ def test_costs_equal_those_of_a_cone_solver(name, domain):
 
 
 @pytest.mark.parametrize("limits", [["each <= 0.06"], ["each >= 0.01", "each <= 0.1"]])
-def test_many_limits_are_looked_at_in_rounds(limits):
+def test_many_limits_beside_costs(limits):
     rng = np.random.default_rng(4)
     size = 30
     means = 0.1 + 0.8 * (rng.permutation(size) + rng.uniform(0.2, 0.8, size)) / size

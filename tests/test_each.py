@@ -98,12 +98,13 @@ def test_what_each_does_not_make_is_written_one_by_one() -> None:
         [row("[a]", 1, 0), row("[b]", 0, 1)],
         [row("x[a]", 1, 1), row("x[b]", 1, 1)],
         [row("x[a]", 1, 0)],
+        [row("x[a]", 0.3, 0.2), row("x[b]", 0.2, 0.3)],
     ]
     for rows in kept:
         texts = written(rows, ["a", "b"], {"first": ["a"]})
         assert list(texts) == [r.name for r in rows]
-    made = [row("x[a]", 0.3, 0.2), row("x[b]", 0.2, 0.3)]
-    assert written(made, ["a", "b"]) == {"x": "0.1*each + 0.2*a + 0.2*b <= 0.5"}
+    both = [row("x[a]", 1, -2), row("x[b]", 0, -1)]
+    assert written(both, ["a", "b"]) == {"x": "each - 2*b <= 0.5"}
 
 
 def test_names_that_each_makes_are_not_too_long() -> None:

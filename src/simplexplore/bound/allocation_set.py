@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -43,14 +44,10 @@ class AllocationSet:
         needs to try them.
     costs : (K,) array
         What one sample of each arm costs.
-    inside : (K,) array
-        The allocation that gives each arm in play the same part of what it could get.
     deep : (K,) array
         An allocation at which all inequalities hold strictly: rows, and w >= 0 of `arms`.
     polytope : Polytope or None
         The same set as policies; None for all allocations.
-    is_spent : bool
-        Whether shares are of what is spent, and rows name all arms: see `in_spend`.
     """
 
     A_ub: Array
@@ -62,10 +59,9 @@ class AllocationSet:
     arms: Mask
     useful_arms: Mask
     costs: Array
-    inside: Array
     deep: Array
+    _inside: Callable[[], Array] = field(compare=False, repr=False)
     polytope: Polytope | None = field(default=None, compare=False, repr=False)
-    is_spent: bool = False
 
     @classmethod
     def of(cls, polytope: Polytope, scenario: str) -> AllocationSet:
@@ -74,7 +70,8 @@ class AllocationSet:
             limits = Polytope.of_exploration(polytope.problem)
             own = replace(cls.feasible(limits), useful_arms=_useful_arms(polytope))
             if limits.dimension == 0 and limits.form.start is not None:  # exact, however small
-                own = replace(own, inside=limits.form.start.policy, deep=limits.form.start.policy)
+                policy = limits.form.start.policy
+                own = replace(own, _inside=lambda: policy, deep=policy)
             return own
         return cls.feasible(polytope) if scenario == "anytime" else cls.simplex(polytope)
 
@@ -93,8 +90,8 @@ class AllocationSet:
             arms=arms,
             useful_arms=useful_arms,
             costs=polytope.problem.costs,
-            inside=useful_arms / useful_arms.sum(),
             deep=arms / arms.sum(),
+            _inside=lambda: useful_arms / useful_arms.sum(),
         )
 
     @classmethod
@@ -106,10 +103,18 @@ class AllocationSet:
             arms=useful_arms,
             useful_arms=useful_arms,
             costs=polytope.problem.costs,
-            inside=polytope.interior_allocation,
             deep=polytope.max_slack_policy(),
+            _inside=lambda: polytope.interior_allocation,
             polytope=polytope,
         )
+
+    @cached_property
+    def inside(self) -> Array:
+        """The allocation that gives each arm in play the same part of what it could get.
+
+        Runs begin with it; bounds do without.
+        """
+        return self._inside()
 
     @cached_property
     def free(self) -> Indices:
@@ -166,10 +171,8 @@ class AllocationSet:
 
     def is_same_as(self, other: AllocationSet) -> bool:
         """Whether another one is written in the same numbers."""
-        arrays = [f.name for f in fields(self) if f.compare and f.name != "is_spent"]
-        return self.is_spent == other.is_spent and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays
-        )
+        arrays = [f.name for f in fields(self) if f.compare]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
 
     @property
     def width(self) -> float:
@@ -218,9 +221,9 @@ class AllocationSet:
         """
         if np.ptp(self.costs) == 0:
             return self.with_fixed()
-        inside, deep = self._spent(self.inside), self._spent(self.deep)
+        deep, inside = self._spent(self.deep), lambda: self._spent(self.inside)
         if self.is_simplex:
-            return replace(self, inside=inside, deep=deep)
+            return replace(self, deep=deep, _inside=inside)
         own = self.as_rows()
         above = own._homogeneous(own.A_ub, own.b_ub)
         equal = independent(own._homogeneous(own.A_eq, own.b_eq), own.arms)
@@ -231,9 +234,8 @@ class AllocationSet:
             b_ub=np.zeros(len(above)),
             A_eq=equal,
             b_eq=np.r_[1.0, np.zeros(len(equal) - 1)],
-            inside=inside,
             deep=deep,
-            is_spent=True,
+            _inside=inside,
         )
 
     def _homogeneous(self, rows: Array, bound: Array) -> Array:

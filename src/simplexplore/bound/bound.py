@@ -191,8 +191,7 @@ def _scenario(
             ) from None
         raise
     closest = information.closest(best.w)
-    binding = np.flatnonzero(closest.value <= closest.value.min() * (1 + 1e-6))
-    binding = binding[np.argsort(-best.multipliers[binding], kind="stable")]
+    binding = closest.hardest(best.multipliers)
     return ScenarioBound(
         characteristic_time=best.characteristic_time,
         allocation=best.w,

@@ -12,12 +12,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from .allocation_set import AllocationSet, independent
+from .allocation_set import independent
 from .certificate import Program
 from .interior_point import TARGET_GAP, Point, solve
 
 Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 # With more arms than this the first optimal allocation that is found is taken.
 MAX_ARMS = 50
@@ -67,14 +66,7 @@ def _rest(program: Program, point: Point) -> Program:
         A_eq=kept,
         b_eq=kept @ point.w,
         arms=moving,
-        inside=point.w,
         deep=point.w,
     )
-    return _touched(program, moving, face)
-
-
-def _touched(program: Program, moving: Mask, face: AllocationSet) -> Program:
-    """The edges with an arm that moves, over a part of the allocations."""
-    information = program.information
     touched = (moving[information.index] & information.used).any(axis=1)
     return Program(information.only(np.flatnonzero(touched)), face)

@@ -88,8 +88,7 @@ def best_answer(
     assert best.information is not None
     least = min(least, time)
     closest = best.information.closest(w)
-    binding = np.flatnonzero(closest.value <= closest.value.min() * (1 + 1e-6))
-    binding = binding[np.argsort(-best.allocation.multipliers[binding], kind="stable")]
+    binding = closest.hardest(best.allocation.multipliers)
     return RelaxedBound(
         characteristic_time=time,
         allocation=w,

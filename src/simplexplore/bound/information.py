@@ -88,6 +88,14 @@ class Closest:
     slope: Array
     compliance: Array
 
+    def hardest(self, weights: Array) -> npt.NDArray[np.int64]:
+        """The edges of least value, those of the largest weights first.
+
+        Weights that differ by rounding come in the order of the edges.
+        """
+        found = np.flatnonzero(self.value <= self.value.min() * (1 + 1e-6))
+        return found[np.argsort(-weights[found].round(6), kind="stable")]
+
 
 @dataclass(frozen=True)
 class _Trial:

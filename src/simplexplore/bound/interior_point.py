@@ -25,16 +25,10 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Certified relative gap to aim at; the gap with which an answer is good enough; and the one
-# that is promised, above which everything is tried.
+# Certified relative gap to aim at, and the gap with which an answer is good enough.
 TARGET_GAP = 1e-10
 GOOD_GAP = 1e-9
-PROMISED_GAP = 1e-8
 MAX_STEPS = 100
-
-# More rows than this are looked at in rounds if all of them name all arms; and how many rounds.
-MAX_ROWS_AT_ONCE = 20
-MAX_ROUNDS = 50
 
 # Steps without progress after which rounding has the last word.
 PATIENCE = 6
@@ -120,51 +114,17 @@ class Residuals:
 
 
 def solve(program: Program) -> Point:
-    """The best feasible point that either method finds.
-
-    Rows of what is spent name all arms, even those of a cap, and many make Newton's equations
-    slow. Few of them bind: the program is solved with none, and with those that the solution
-    violates, until it violates none.
-    """
-    allowed = program.allowed
-    if not (allowed.is_spent and len(allowed.b_ub) > MAX_ROWS_AT_ONCE):
-        return _solve(program)
-    chosen = np.zeros(len(allowed.b_ub), dtype=bool)
-    for _ in range(MAX_ROUNDS):
-        some = replace(allowed, A_ub=allowed.A_ub[chosen], b_ub=allowed.b_ub[chosen])
-        point = _solve(Program(program.information, some))
-        room = allowed.room(point.w)
-        over = (room < 0) & ~chosen
-        if not over.any():
-            edges, rows, arms = point.duals
-            prices = np.zeros(len(room))
-            prices[chosen] = rows
-            slack = np.concatenate([point.slack[: len(edges)], room, point.slack[point.ends[1] :]])
-            dual, ends = np.concatenate([edges, prices, arms]), (len(edges), len(edges) + len(room))
-            return replace(point, slack=slack, dual=dual, ends=ends)
-        chosen |= over
-    return _solve(program)
-
-
-def _solve(program: Program) -> Point:
     """The first answer that is good enough, or the best."""
     newton, rounding = Newton(program), program.information.rounding()
-    allowed, inside = program.allowed, program.allowed.deep
+    allowed = program.allowed
 
     def certified(point: Point) -> tuple[float, Point]:
         point = replace(point, w=allowed.restore_feasibility(point.w))
         return certified_gap(program, point), point
 
     best = certified(predictor_corrector(newton))
-    if best[0] <= GOOD_GAP + rounding:
-        return best[1]
-    for far in (0.01, 1.0) if best[0] < 0.1 else (1.0, 0.01):
-        start = (1.0 - far) * best[1].w + far * inside
-        if not allowed.holds_strictly(start):
-            break
-        best = min(best, certified(path_following(newton, start, far)), key=lambda x: x[0])
-        if best[0] <= PROMISED_GAP + rounding:
-            break
+    if best[0] > GOOD_GAP + rounding and allowed.holds_strictly(allowed.deep):
+        best = min(best, certified(path_following(newton)), key=lambda x: x[0])
     return best[1]
 
 
@@ -225,16 +185,16 @@ def predictor_corrector(newton: Newton) -> Point:
     return best[1]
 
 
-def path_following(newton: Newton, start: Array, far: float) -> Point:
-    """Feasible steps only, from an allocation strictly inside.
+def path_following(newton: Newton) -> Point:
+    """Feasible steps only, from the allocation deepest inside.
 
     Newton's method finds the central path; then primal and dual follow it together, each
     step halved until the equations are closer to being met. Where the path is lost, the
-    search for it starts again. `far` guesses the relative distance from the solution.
+    search for it starts again.
     """
     free = newton.free
-    point, state = newton.point_at(start, 1.0 + far)
-    mu = far * point.t / len(point.dual)
+    point, state = newton.point_at(2.0)
+    mu = point.t / len(point.dual)
     best: tuple[float, Point] = (np.inf, point)
     lost, reduction = True, 0.1
     for _ in range(2 * MAX_STEPS):
@@ -324,7 +284,7 @@ class Newton:
 
     def start(self) -> tuple[Point, State]:
         """Deep inside, with the same weight on all edges."""
-        point, state = self.point_at(self.allowed.deep, 1.5)
+        point, state = self.point_at(1.5)
         s, r, w = np.split(point.slack, self.ends)
         y = np.full(len(s), 1.0 / len(s))
         l = float(y @ s) / len(s) / r  # noqa: E741 - the letter of the formulas
@@ -333,8 +293,9 @@ class Newton:
         n = np.linalg.lstsq(self.equal.T, asked + z - self.above.transposed(l), rcond=None)[0]
         return replace(point, dual=np.concatenate([y, l, z]), n=np.asarray(n, dtype=float)), state
 
-    def point_at(self, w: Array, longer: float) -> tuple[Point, State]:
-        """An allocation strictly inside, its largest time so many times longer, no multipliers."""
+    def point_at(self, longer: float) -> tuple[Point, State]:
+        """The allocation deepest inside, t so many times its largest time, no multipliers."""
+        w = self.allowed.deep
         unit = 1.0 / self.program.time(w)
         t, none = longer * float(self.at(w, unit).time.max()), np.zeros(self.ends[1] + self.size)
         return self.feasible(Point(w, t, none, none, np.zeros(len(self.equal)), self.ends, unit))

@@ -25,22 +25,19 @@ refined by its own residuals.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
+from scipy.linalg import lapack
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Blocks of edge matrices are added up in pieces of at most this many numbers.
-CHUNK = 4_000_000
-
 # Lone arms are eliminated where that saves so many unknowns; fewer are solved for as quickly.
 WORTHWHILE = 30
-
-# Multiplications in a product of matrices up to which OpenBLAS leaves it to one thread.
-ONE_THREAD = 2**18
 
 TINY = float(np.finfo(float).tiny)
 
@@ -140,11 +137,6 @@ class System:
         self._lone, self._shared = lone, np.setdiff1d(np.arange(size), lone)
         self._coupled, self._coupled_rows = np.flatnonzero(coupling), above.dense[coupling]
         self._apart, self._apart_rows = np.flatnonzero(~coupling), above.dense[~coupling]
-        # Arms of the other kind come after the last.
-        self._as_shared = np.full(size, len(self._shared))
-        self._as_shared[self._shared] = np.arange(len(self._shared))
-        self._as_lone = np.full(size, len(self._lone))
-        self._as_lone[self._lone] = np.arange(len(self._lone))
 
     def information_per_arm(self, state: State, y: Array) -> Array:
         """Information that weights on edges ask for, per arm: C_a / w_a^2."""
@@ -163,63 +155,59 @@ class System:
         their own coefficient -1.
         """
         shared, lone = self._shared, self._lone
-        within, across, own = self._hessian(state, weights)
-        apart, held = self._apart_rows, weights.rows[self._apart]
+        within, across, own = self._hessian(w, state, weights)
+        apart, held = self._apart_rows * w, weights.rows[self._apart]
         within += apart[:, shared].T @ (held[:, None] * apart[:, shared])
-        own += held @ apart[:, lone] ** 2
-        arms = weights.arms + self.above.diagonal(weights.rows)
+        arms = (weights.arms + self.above.diagonal(weights.rows)) * w * w
         within[np.diag_indices(len(shared))] += arms[shared]
-        own += arms[lone]
         coupled = np.sqrt(weights.rows[self._coupled])[:, None] * self._coupled_rows
-        border = (
-            np.vstack(
-                [self.information_per_arm(state, weights.dual_over_slack), self._equal, coupled]
-            )
-            * w
-        )
+        asked = self.information_per_arm(state, weights.dual_over_slack)
+        border = np.vstack([asked, self._equal, coupled]) * w
         count, total = len(shared), len(shared) + len(border)
         core = np.zeros((total, total))
-        core[:count, :count] = w[shared, None] * within * w[shared]
+        core[:count, :count] = within
         core[:count, count:] = border[:, shared].T
         core[count:, :count] = border[:, shared]
         core[count, count] = weights.dual_over_slack.sum()
         tail = np.arange(total - len(coupled), total)
         core[tail, tail] = -1.0
-        self._meets = np.vstack([w[shared, None] * across * w[lone], border[:, lone]])
-        self._own = own * w[lone] ** 2
-        self._core = core - _product(self._meets / self._own, self._meets.T)
+        self._core, self._own = core, own + held @ apart[:, lone] ** 2 + arms[lone]
+        self._meets = np.vstack([across, border[:, lone]])
+        left = core - (self._meets / self._own) @ self._meets.T
         # Pivots are chosen by what equations say, not by their units.
-        self._units = 1.0 / np.sqrt(np.maximum(np.abs(self._core).max(axis=1), TINY))
-        self._w, self._state, self._weights, self._scaled_rows = w, state, weights, coupled
+        self._units = units = 1.0 / np.sqrt(np.maximum(np.abs(left).max(axis=1), TINY))
+        *self._factors, singular = lapack.dgetrf(units[:, None] * left * units)
+        if singular:
+            raise np.linalg.LinAlgError
+        self._few = np.append(shared, np.arange(self._size, self._size + len(border)))
+        self._w, self._state, self._weights = w, state, weights
 
-    def _hessian(self, state: State, weights: Weights) -> tuple[Array, Array, Array]:
+    def _hessian(self, w: Array, state: State, weights: Weights) -> tuple[Array, Array, Array]:
         """Lagrangian's Hessian plus what eliminating the edges' slacks adds.
 
         Among shared arms, between them and lone ones, and of each lone arm with itself.
         """
         gradient_weight = weights.dual_over_slack + weights.edges * state.gradient_weight
-        curved = weights.edges * state.curvature_weight
-        within = np.zeros((len(self._shared), len(self._shared)))
-        across = np.zeros((len(self._shared), len(self._lone)))
-        width = self._place.shape[1]
-        chunk = max(1, CHUNK // max(1, width * width))
-        for i in range(0, len(gradient_weight), chunk):
-            part = slice(i, i + chunk)
-            g, u, place = state.gradient[part], state.curvature_vector[part], self._place[part]
-            blocks = gradient_weight[part, None, None] * (g[:, :, None] * g[:, None, :])
-            blocks -= curved[part, None, None] * (u[:, :, None] * u[:, None, :])
-            rows = np.broadcast_to(self._as_shared[place][:, :, None], blocks.shape)
-            shared = np.broadcast_to(self._as_shared[place][:, None, :], blocks.shape)
-            lone = np.broadcast_to(self._as_lone[place][:, None, :], blocks.shape)
-            within += _scattered(rows, shared, blocks, within.shape)
-            across += _scattered(rows, lone, blocks, across.shape)
-        curvature = self._sum_over_edges(weights.edges[:, None] * state.curvature)
-        own = self._sum_over_edges(
-            gradient_weight[:, None] * state.gradient**2
-            - curved[:, None] * state.curvature_vector**2
+        curved, moved = weights.edges * state.curvature_weight, w[self._place]
+        whole = self._products(state.gradient * moved, gradient_weight)
+        if curved.any():
+            whole = whole - self._products(state.curvature_vector * moved, curved)
+        curvature = weights.edges[:, None] * state.curvature * moved * moved
+        own = whole.diagonal() + self._sum_over_edges(curvature)
+        rows = whole[self._shared]
+        within, across = rows[:, self._shared].toarray(), rows[:, self._lone].toarray()
+        within[np.diag_indices(len(within))] = own[self._shared]
+        return within, across, own[self._lone]
+
+    def _products(self, vectors: Array, weights: Array) -> Any:
+        """The weighted sum of each edge's vector times itself, as a sparse matrix."""
+        count, width = self._place.shape
+        place, ends = self._place.ravel(), np.arange(count + 1) * width
+        left, right = (
+            sparse.csr_array((x.ravel(), place, ends), (count, self._size))
+            for x in (vectors, weights[:, None] * vectors)
         )
-        within[np.diag_indices(len(within))] += curvature[self._shared]
-        return within, across, (curvature + own)[self._lone]
+        return left.T.tocsr() @ right
 
     # ------------------------------------------------------------------ solving
 
@@ -260,55 +248,17 @@ class System:
         return solved
 
     def _solved(self, right: Array) -> Array:
-        shared, lone, size, count = self._shared, self._lone, self._size, len(self._shared)
-        few = np.concatenate([right[shared], right[size:]])
-        units = self._units
-        few = units * (few - self._meets @ (right[lone] / self._own))
-        few = units * np.linalg.solve(units[:, None] * self._core * units, few)
+        few, lone = self._few, self._lone
+        reduced = self._units * (right[few] - self._meets @ (right[lone] / self._own))
         solved = np.empty(len(right))
-        solved[shared], solved[size:] = few[:count], few[count:]
-        solved[lone] = (right[lone] - few @ self._meets) / self._own
+        solved[few] = self._units * lapack.dgetrs(*self._factors, reduced)[0]
+        solved[lone] = (right[lone] - solved[few] @ self._meets) / self._own
         return solved
 
     def _applied(self, x: Array) -> Array:
         """The left-hand sides, from the equations as they were before anything was eliminated."""
-        state, weights, w = self._state, self._weights, self._w
-        end = self._size + 1 + len(self._equal)
-        arms, t, equal, rows = np.split(x, [self._size, self._size + 1, end])
-        arms = w * arms
-        entries = arms[self._place]
-        slope = (state.gradient * entries).sum(axis=1)
-        turned = (state.curvature_vector * entries).sum(axis=1)
-        pushed = weights.dual_over_slack * (slope + t)
-        along = pushed + weights.edges * state.gradient_weight * slope
-        forces = along[:, None] * state.gradient
-        forces -= (weights.edges * state.curvature_weight * turned)[
-            :, None
-        ] * state.curvature_vector
-        forces += weights.edges[:, None] * state.curvature * entries
-        apart, held, coupled = self._apart_rows, weights.rows[self._apart], self._scaled_rows
-        total = self._sum_over_edges(forces)
-        total += (weights.arms + self.above.diagonal(weights.rows)) * arms
-        total += apart.T @ (held * (apart @ arms)) + self._equal.T @ equal + coupled.T @ rows
-        return np.concatenate(
-            [w * total, [pushed.sum()], self._equal @ arms, coupled @ arms - rows]
-        )
-
-
-def _product(left: Array, right: Array) -> Array:
-    """A matrix product, a few rows at a time, so that one thread makes it.
-
-    Threads that wait for their part of small products keep a processor busy, and what they round
-    depends on how many they are.
-    """
-    height = max(1, ONE_THREAD // max(1, right.size))
-    parts = [left[i : i + height] @ right for i in range(0, len(left), height)]
-    return np.concatenate(parts) if parts else left @ right
-
-
-def _scattered(rows: Indices, columns: Indices, values: Array, shape: tuple[int, int]) -> Array:
-    """A matrix of sums; what lies one beyond its last row or column is left out."""
-    height, width = shape
-    where = (rows * (width + 1) + columns).ravel()
-    sums = np.bincount(where, values.ravel(), minlength=(height + 1) * (width + 1))
-    return np.asarray(sums.reshape(height + 1, width + 1)[:height, :width], dtype=float)
+        few, lone = x[self._few], x[self._lone]
+        found = np.empty(len(x))
+        found[self._few] = self._core @ few + self._meets @ lone
+        found[self._lone] = few @ self._meets + self._own * lone
+        return found

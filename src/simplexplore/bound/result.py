@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -64,11 +64,7 @@ class Rivals(Sequence[Edge]):
     def __len__(self) -> int:
         return len(self._edges)
 
-    @overload
-    def __getitem__(self, number: int) -> Edge: ...
-    @overload
-    def __getitem__(self, number: slice) -> tuple[Edge, ...]: ...
-    def __getitem__(self, number: int | slice) -> Edge | tuple[Edge, ...]:
+    def __getitem__(self, number: Any) -> Any:  # an edge, or a tuple of them for a slice
         if isinstance(number, slice):
             return tuple(self[e] for e in range(*number.indices(len(self))))
         e = range(len(self))[number]

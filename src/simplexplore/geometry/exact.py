@@ -32,24 +32,30 @@ class ExactInverse:
     """
 
     def __init__(self, rows: Rows) -> None:
-        self._matrix = _matrix(rows)
+        # In whole numbers by rows: a column of fractions may have no small denominator in common.
+        self._scale = [math.lcm(*(x.denominator for x in row)) for row in rows]
+        self._matrix = _matrix(self._scaled(rows))
         if rows and self._matrix.det() == 0:
             raise ZeroDivisionError("the matrix is singular")
 
     def times(self, right: Sequence[Fraction]) -> list[Fraction]:
         """The solution x of matrix x = right."""
-        return _solution(self._matrix, right)
+        return _solution(self._matrix, self._scaled([[x] for x in right]))
 
     def transposed_times(self, right: Sequence[Fraction]) -> list[Fraction]:
         """The solution y of y matrix = right."""
-        return _solution(self._matrix.transpose(), right)
+        found = _solution(self._matrix.transpose(), [[x] for x in right])
+        return [x * scale for x, scale in zip(found, self._scale, strict=True)]
 
     def times_matrix(self, rows: Rows) -> tuple[list[list[int]], int]:
         """Whole numbers X by rows, and a positive d, with matrix X = d rows."""
         if not rows:
             return [], 1
-        numerators, denominator = self._matrix.solve(_matrix(rows)).numer_denom()
+        numerators, denominator = self._matrix.solve(_matrix(self._scaled(rows))).numer_denom()
         return [[int(x) for x in row] for row in numerators.tolist()], int(denominator)
+
+    def _scaled(self, rows: Rows) -> Rows:
+        return [[x * n for x in row] for row, n in zip(rows, self._scale, strict=True)]
 
 
 def independent_columns(rows: Rows) -> list[int]:
@@ -84,8 +90,8 @@ def _matrix(rows: Rows) -> fmpq_mat:
     return fmpq_mat([[fmpq(x.numerator, x.denominator) for x in row] for row in rows])
 
 
-def _solution(matrix: fmpq_mat, right: Sequence[Fraction]) -> list[Fraction]:
+def _solution(matrix: fmpq_mat, right: Rows) -> list[Fraction]:
     if not right:
         return []
-    found = matrix.solve(_matrix([[x] for x in right])).entries()
+    found = matrix.solve(_matrix(right)).entries()
     return [Fraction(int(x.p), int(x.q)) for x in found]

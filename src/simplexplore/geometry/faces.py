@@ -30,46 +30,10 @@ MAX_TRIANGLES = 20_000
 MAX_COUNTED = 100_000
 
 
-def faces(polytope: Polytope, dimension: int) -> tuple[Array, Array]:
-    """All edges, and with dimension 2 all two-dimensional faces, cut into triangles.
-
-    Returns
-    -------
-    edges : (E, 2, K) array
-        Both ends of each.
-    triangles : (N, 3, K) array
-        The corners of each; none for dimension 1.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many.
-
-    Examples
-    --------
-    >>> from simplexplore import Problem
-    >>> edges, triangles = faces(Polytope(Problem(3, ["a1 <= 1/2"])), 2)
-    >>> len(edges), len(triangles)
-    (4, 2)
-    """
-    vertices = []
-    for vertex, met in polytope.ranked_vertices(np.zeros(polytope.size)):
-        if met > MAX_VERTICES:
-            raise _too_large(f"more than {MAX_VERTICES} vertices")
-        vertices.append(vertex)
-    corners = np.array([vertex.policy for vertex in vertices])
-    edges = _edges(vertices)
-    triangles = _triangles(vertices, edges) if dimension == 2 else []
-    shape = (-1, 3, polytope.size)
-    return corners[np.array(edges, dtype=int).reshape(-1, 2)], (
-        corners[np.array(triangles, dtype=int).reshape(-1, 3)].reshape(shape)
-    )
-
-
-def _edges(vertices: list[Vertex]) -> list[tuple[int, int]]:
+def _edges(vertices: list[Vertex]) -> list[tuple[int, ...]]:
     """Pairs of vertices that no third one shares all common zeros of."""
     active = _active(vertices)
-    found = []
+    found: list[tuple[int, ...]] = []
     for i, j in itertools.combinations(range(len(vertices)), 2):
         shared = active[i] & active[j]
         if (active[:, shared].all(axis=1)).sum() == 2:
@@ -77,7 +41,7 @@ def _edges(vertices: list[Vertex]) -> list[tuple[int, int]]:
     return found
 
 
-def _triangles(vertices: list[Vertex], edges: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+def _triangles(vertices: list[Vertex], edges: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Two-dimensional faces, each cut from one of its corners.
 
     The smallest face around two edges at a vertex has the vertices that share what is zero on
@@ -192,18 +156,28 @@ def _signs(own: int, answer: int) -> set[tuple[int, int]]:
 
 
 def simplices(polytope: Polytope, dimensions: int) -> Simplices:
-    """Faces of so many dimensions, or the polytope itself where it has fewer.
+    """Faces of so many dimensions, one or two, or the polytope itself where it has fewer.
 
     Raises
     ------
     TooLargeError
         If there are too many of them.
+
+    Examples
+    --------
+    >>> from simplexplore import Problem
+    >>> polytope = Polytope(Problem(3, ["a1 <= 1/2"]))
+    >>> len(simplices(polytope, 1).cells), len(simplices(polytope, 2).cells)
+    (4, 2)
     """
-    edges, triangles = faces(polytope, dimensions)
-    corners = triangles if len(triangles) else edges
-    if not len(corners):
-        corners = polytope.optimal_vertex(np.zeros(polytope.size)).policy[None, None]
-    vertices, numbers = np.unique(corners.reshape(-1, polytope.size), axis=0, return_inverse=True)
-    cells = np.sort(numbers.reshape(corners.shape[:2]), axis=1)
-    cells = np.unique(cells, axis=0).astype(np.int64)
+    found = []
+    for vertex, met in polytope.ranked_vertices(np.zeros(polytope.size)):
+        if met > MAX_VERTICES:
+            raise _too_large(f"more than {MAX_VERTICES} vertices")
+        found.append(vertex)
+    edges = _edges(found)
+    faces = (_triangles(found, edges) if dimensions == 2 else []) or edges or [(0,)]
+    policies = np.array([vertex.policy for vertex in found])
+    vertices, numbers = np.unique(policies, axis=0, return_inverse=True)
+    cells = np.unique(np.sort(numbers.ravel()[np.array(faces)], axis=1), axis=0).astype(np.int64)
     return Simplices(vertices, cells, np.asarray((vertices[cells] > 0).any(axis=1)))

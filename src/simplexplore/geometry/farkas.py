@@ -38,19 +38,20 @@ class ConstraintSides:
         from scipy import sparse
 
         self._constraints = rows = problem.constraints
-        upper = [k for k, row in enumerate(rows) if row.upper < math.inf]
-        lower = [k for k, row in enumerate(rows) if row.lower > -math.inf]
-        self._owner = np.array([*upper, *lower], dtype=np.int64)
+        upper = np.flatnonzero(problem.upper < math.inf)
+        lower = np.flatnonzero(problem.lower > -math.inf)
         self._sign = np.repeat([1, -1], [len(upper), len(lower)])
-        ends = [*(rows[k].upper for k in upper), *(rows[k].lower for k in lower)]
-        self._bound = np.array(ends, dtype=float)
-        scale = np.array([np.abs(row.values).max() for row in rows])
-        self._scale = scale[self._owner] if len(rows) else scale
-        start = np.cumsum([0, *(len(row.arms) for row in rows)])
-        entries = [np.concatenate(x) for x in zip(*((r.values, r.arms) for r in rows), strict=True)]
-        values, arms = entries or (np.zeros(0), np.zeros(0, dtype=np.int64))
-        shape = len(rows), problem.size
-        self._matrix = sparse.csr_array((values, arms, start), shape=shape)
+        self._owner = np.append(upper, lower)
+        self._bound = np.append(problem.upper[upper], problem.lower[lower])
+        self._scale = np.array([np.abs(row.values).max() for row in rows])[self._owner]
+        self._matrix = sparse.csr_array(
+            (
+                np.concatenate([row.values for row in rows]),
+                np.concatenate([row.arms for row in rows]),
+                np.cumsum([0, *(len(row.arms) for row in rows)]),
+            ),
+            shape=(len(rows), problem.size),
+        )
         self._whole: dict[int, tuple[Indices, npt.NDArray[np.object_], int]] = {}
 
     def proof(self, chosen: Collection[int]) -> list[int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ STEEP = 1e-4
 LEAST_SHARE = 1e-6
 
 # A largest distance from all ends below this may be none at all: floats do not tell.
-FLAT = 1e-6
+FLAT = 1e-8
 
 # Linear programs that one tableau solves before it is set up anew: pivots add up rounding.
 REFRESH = 100
@@ -461,26 +462,37 @@ def _needed(polytope: Polytope) -> set[int]:
     """Constraints that bind at a vertex that is not degenerate, so that all there are needed.
 
     Vertices at which many bind that are not known to be needed, then at which single ones do.
+    Floats do: who is not found here is looked at exactly.
     """
-    form = polytope.form
+    form, ends = polytope.form, {a: at for a, *at in polytope.form.ends}
+    columns, everything = form.columns.tolist(), np.ones(len(form.columns), dtype=bool)
     needed: set[int] = set()
-    vertex = form.start
+    assert form.start is not None
+    tableau = form.tableau(form.start)
 
     def bind(sides: list[int]) -> bool:
-        nonlocal vertex
         slacks = np.isin(np.arange(form.size + form.count), np.array(sides) + form.size)
-        vertex = best_vertex(form, -polytope.sum_of(slacks), vertex, proven=False)
+        tableau.maximise(-polytope.sum_of(slacks)[form.columns], everything)
+        room = np.minimum(tableau.values, tableau.width[tableau.basis] - tableau.values)
+        if room.min(initial=1.0) <= ZERO_TOLERANCE:
+            return False
         before = len(needed)
-        if not polytope.is_degenerate(vertex):
-            needed.update(form.owner[c - form.size] for c in vertex.zero if c >= form.size)
+        for n in np.setdiff1d(np.arange(len(columns)), tableau.basis).tolist():
+            low_and_high = ends.get(columns[n], [columns[n]])
+            zero = low_and_high[int(tableau.at_upper[n])]
+            if zero >= form.size:
+                needed.add(form.owner[zero - form.size])
         return len(needed) > before
 
     sides = [i for i in range(1, form.count) if form.live[form.size + i]]
-    while bind(sides):
-        sides = [i for i in sides if form.owner[i] not in needed]
-    for i in sides:
-        if form.owner[i] not in needed:
-            bind([i])
+    with suppress(NotConvergedError):
+        while bind(sides):
+            sides = [i for i in sides if form.owner[i] not in needed]
+        for n, i in enumerate(sides):
+            if n % REFRESH == 0:
+                tableau = form.tableau(form.start)
+            if form.owner[i] not in needed:
+                bind([i])
     return needed
 
 

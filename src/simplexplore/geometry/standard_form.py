@@ -142,7 +142,7 @@ class StandardForm:
 
     def _update_limits(self) -> None:
         """Floats of the ends, and arms that have no room between them."""
-        for name in ("columns", "_ends"):
+        for name in ("columns", "ends"):
             self.__dict__.pop(name, None)
         self._exact_start: Tableau | None = None
         self.low = np.array([float(x) for x in self.lower])
@@ -164,7 +164,7 @@ class StandardForm:
         return np.flatnonzero(candidates)
 
     @cached_property
-    def _ends(self) -> list[tuple[int, int, int]]:
+    def ends(self) -> list[tuple[int, int, int]]:
         """Arms with room, each with variables that are zero at its lower and its upper end."""
         found = []
         for a in self.columns[self.columns < self.size].tolist():
@@ -363,7 +363,7 @@ class StandardForm:
         At a degenerate vertex several bases would do; this one depends on nothing else.
         """
         between, at_upper = list(slacks), set()
-        for c, low, high in self._ends:
+        for c, low, high in self.ends:
             if high in zero:
                 at_upper.add(c)
             elif low not in zero:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from simplexplore.errors import ConstraintError
 
 from .messages import backticked, exactly
-from .rational import rational
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,85 +179,24 @@ def format_constraint(
     >>> format_constraint(Constraint("c", [1 / 3, -2, 0.1], lower=0), ["a", "b", "The Net"])
     '1/3*a - 2*b + 0.1*`The Net` >= 0'
     """
-    terms = _terms(_by_arm(constraint), arms, groups or {})
-    return _written(terms, constraint.lower, constraint.upper)
+    return _written(_terms(constraint, arms, groups or {}), constraint)
 
 
-def format_constraints(
-    rows: Sequence[Constraint], arms: Sequence[str], groups: Mapping[str, Sequence[str]]
-) -> dict[str, str]:
-    """Texts by name, from which the same constraints are read; those of an `each` as one.
+def format_for_each(constraint: Constraint, arms: Sequence[str], arm: str, each: str) -> str:
+    """The same with other words in place of one arm.
 
     Examples
     --------
-    >>> rows = [Constraint("cap[a]", [1, 0], upper=0.6), Constraint("cap[b]", [0, 1], upper=0.6)]
-    >>> format_constraints(rows, ["a", "b"], {})
-    {'cap': 'each <= 0.6'}
+    >>> format_for_each(Constraint("caps[a]", [1, -2], upper=0.4), ["a", "b"], "a", "each")
+    'each - 2*b <= 0.4'
     """
-    # What `each` may run over, by the first arm.
-    lists: dict[str, list[tuple[str, Sequence[str]]]] = {}
-    if EACH not in arms and EACH not in groups:  # else the word means that
-        for each, members in (
-            (EACH, arms),
-            *((f"{EACH} {backticked(g)}", groups[g]) for g in groups),
-        ):
-            if len(members) > 1:
-                lists.setdefault(members[0], []).append((each, members))
-    place = {arm: i for i, arm in enumerate(arms)}
-    names = [row.name for row in rows]
-    taken, texts, k = set(names), dict[str, str](), 0
-    while k < len(rows):
-        ends = [i for i, c in enumerate(names[k]) if c == "["] if names[k].endswith("]") else []
-        candidates = [
-            (names[k][:i], *one) for i in ends for one in lists.get(names[k][i + 1 : -1], ())
-        ]
-        for name, each, members in candidates:
-            found = slice(k, k + len(members))
-            if (
-                name.strip()
-                and name not in taken
-                and names[found] == [expanded_name(name, arm) for arm in members]
-                and (text := _each_text(rows[found], each, [place[m] for m in members], arms))
-            ):
-                taken.add(name)
-                texts[name] = text
-                k += len(members)
-                break
-        else:
-            texts[names[k]] = format_constraint(rows[k], arms, groups)
-            k += 1
-    return texts
+    terms = zip(constraint.arms.tolist(), constraint.values.tolist(), strict=True)
+    named = [(each if arms[i] == arm else backticked(arms[i]), x) for i, x in terms]
+    return _written(named, constraint)
 
 
-def _each_text(
-    rows: Sequence[Constraint], each: str, members: Sequence[int], arms: Sequence[str]
-) -> str | None:
-    """The text that makes these rows, the first of them for the first member, if there is one.
-
-    Row by row one member has more than in the other rows, always by the same number.
-    """
-    lower, upper = rows[0].lower, rows[0].upper
-    first, shared = members[0], _by_arm(rows[0])
-    own = rational(shared.pop(first, 0.0))
-    if common := _by_arm(rows[1]).get(first):
-        shared[first] = common
-    more = own - rational(shared.get(first, 0.0))
-    # A number that is no float's own would not be read back.
-    if not more or rational(float(more)) != more:
-        return None
-    for row, member in zip(rows, members, strict=True):
-        expected = shared | {member: float(more + rational(shared.get(member, 0.0)))}
-        same = _by_arm(row) == {a: x for a, x in expected.items() if x}
-        if not same or (row.lower, row.upper) != (lower, upper):
-            return None
-    return _written([(each, float(more)), *_terms(shared, arms, {})], lower, upper)
-
-
-def _by_arm(row: Constraint) -> dict[int, float]:
-    return dict(zip(row.arms.tolist(), row.values.tolist(), strict=True))
-
-
-def _written(terms: Sequence[tuple[str, float]], lower: float, upper: float) -> str:
+def _written(terms: Sequence[tuple[str, float]], constraint: Constraint) -> str:
+    lower, upper = constraint.lower, constraint.upper
     expression = "".join(
         (" - " if x < 0 else " + ") + ("" if abs(x) == 1 else f"{exactly(abs(x))}*") + term
         for term, x in terms
@@ -276,11 +214,11 @@ def _written(terms: Sequence[tuple[str, float]], lower: float, upper: float) -> 
 
 
 def _terms(
-    coefficients: Mapping[int, float], arms: Sequence[str], groups: Mapping[str, Sequence[str]]
+    constraint: Constraint, arms: Sequence[str], groups: Mapping[str, Sequence[str]]
 ) -> list[tuple[str, float]]:
     """Names as written, with coefficients: groups as far as they fit, largest first, then arms."""
     position = {arm: i for i, arm in enumerate(arms)}
-    left = dict(coefficients)
+    left = dict(zip(constraint.arms.tolist(), constraint.values.tolist(), strict=True))
     terms: list[tuple[int, str, float]] = []
     for group, members in sorted(groups.items(), key=lambda item: -len(item[1])):
         indices = [position[arm] for arm in members]

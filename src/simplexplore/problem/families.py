@@ -319,21 +319,18 @@ class Gaussian(Family):
             sigma = _deviations(self.sigma, "sigma") if known else UNKNOWN
         object.__setattr__(self, "sigma", sigma)
         with error_context("sigma_guess"):
-            self._check_guess(known)
+            if known and self.sigma_guess is not None:
+                raise ProblemError(
+                    f"sigma_guess is for sigma = {UNKNOWN!r}; remove it, or sigma's numbers."
+                )
+            if self.sigma_guess is not None:
+                guess = _deviations(self.sigma_guess, "sigma_guess")
+                object.__setattr__(self, "sigma_guess", guess)
         if self.domain is not None and not known:
             raise ProblemError(
                 "a domain needs a known sigma; remove it, or give sigma's numbers.",
                 place=Location(field="domain"),
             )
-
-    def _check_guess(self, known: bool) -> None:
-        if self.sigma_guess is None:
-            return
-        if known:
-            raise ProblemError(
-                f"sigma_guess is for sigma = {UNKNOWN!r}; remove it, or sigma's numbers."
-            )
-        object.__setattr__(self, "sigma_guess", _deviations(self.sigma_guess, "sigma_guess"))
 
     @property
     def knows_sigma(self) -> bool:

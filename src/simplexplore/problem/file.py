@@ -7,17 +7,19 @@ import json
 import re
 import reprlib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simplexplore.errors import Location, ProblemError, SettingError
 
 from .checks import check_keys
+from .constraint import EACH, Constraint, expanded_name, format_constraint, format_for_each
 from .families import FAMILIES, Family
 from .locations import QUOTED, error_context
-from .messages import closest_match, pointed, suggestion
-from .parser import MAX_DEPTH, NOUNS
+from .messages import backticked, closest_match, pointed, suggestion
+from .parser import MAX_DEPTH, NOUNS, Names, Parser
 
 if TYPE_CHECKING:
     import os
@@ -183,6 +185,28 @@ def _read_rewards(table: Mapping[str, Any]) -> Family:
     return FAMILIES[name](**parameters)
 
 
+def problem_text(given: Mapping[str, Any]) -> str:
+    """The text of a file from which the arguments of a problem, as it keeps them, are read."""
+    arms, rewards, goal = given["arms"], given["rewards"], given["stop_when"]
+    top = {key: given[key] for key in _SETTINGS} | {"stop_when": goal and goal.to_dict()}
+    for name in ("epsilon", "initial_excess"):
+        top[name] = top[name] or None  # nothing is said of none
+    tables: dict[str, Mapping[str, object]] = {
+        "rewards": {
+            "family": rewards.name,
+            **{key: getattr(rewards, key) for key in parameter_names(rewards)},
+        },
+        "groups": given["groups"],
+        **{table: constraint_texts(given[table], arms, given["groups"]) for table in NOUNS},
+        "costs": {a: x for a, x in zip(arms, given["costs"] or (), strict=False) if x != 1},
+        **{f"measured.{toml_key(row.name)}": row.to_dict() for row in given["measured"]},
+    }
+    if given["question"]:
+        tables["question"] = question = given["question"].to_dict()
+        tables["question.answers"] = question.pop("answers", {})
+    return toml_text(top, tables)
+
+
 def toml_text(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]) -> str:
     """Write settings, then tables that are not empty."""
     parts = [_toml_lines(top)]
@@ -222,6 +246,39 @@ def _toml_value(value: object) -> str:
         return f"{{{', '.join(f'{key} = {_toml_value(x)}' for key, x in value.items())}}}"
     # JSON's strings and booleans are TOML's; floats are the same in Python and TOML.
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)
+
+
+def constraint_texts(
+    rows: Sequence[Constraint], arms: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Texts by name, from which the same constraints are read; those of an `each` as one.
+
+    Examples
+    --------
+    >>> rows = [Constraint("cap[a]", [1, 0], upper=0.6), Constraint("cap[b]", [0, 1], upper=0.6)]
+    >>> constraint_texts(rows, ["a", "b"], {})
+    {'cap': 'each <= 0.6'}
+    """
+    lists = {EACH: arms} | {f"{EACH} {backticked(group)}": groups[group] for group in groups}
+    if EACH in arms or EACH in groups:  # the word means that
+        lists = {}
+    rows, taken = list(rows), {row.name for row in rows}
+    texts, k = dict[str, str](), 0
+    while k < len(rows):
+        name, count, text = rows[k].name, 1, ""
+        for each, members in lists.items():
+            short, some = name.removesuffix(expanded_name("", members[0])), rows[k:][: len(members)]
+            if count > 1 or len(some) < 2 or not short.strip() or short in taken:
+                continue
+            for arm, row in zip(members[:2], some, strict=False):  # one of them may be named beside
+                found = format_for_each(row, arms, arm, each)
+                with suppress(ProblemError):
+                    if Parser(found, short, Names(arms, groups, "constraints")).read() == some:
+                        name, count, text = short, len(some), found
+        taken.add(name)
+        texts[name] = text or format_constraint(rows[k], arms, groups)
+        k += count
+    return texts
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

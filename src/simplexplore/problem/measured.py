@@ -11,9 +11,9 @@ import dataclasses
 import math
 import re
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -102,40 +102,27 @@ class Measured:
     independent: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
+        def put(name: str, check: Callable[[Any], object]) -> None:
+            with error_context(name):
+                object.__setattr__(self, name, check(getattr(self, name)))
 
-        put("name", _check_column(self.name))
+        object.__setattr__(self, "name", _check_column(self.name))
         with error_context(prefix=f"measured {self.name!r}: "):
-            with error_context("limit"):
-                put("limit", _check_limit(self.limit))
-            with error_context("tolerance"):
-                put(
-                    "tolerance",
-                    check_amount(self.tolerance, "tolerance", ", in the unit of measurements"),
-                )
-            put("sigma", self._check_noise())
+            put("limit", _check_limit)
+            unit = ", in the unit of measurements"
+            put("tolerance", partial(check_amount, what="tolerance", unit=unit))
+            object.__setattr__(self, "sigma", self._check_noise())
             noise = self.noise
-            if isinstance(noise, Gaussian):
-                put("sigma", noise.sigma)
-                put("sigma_guess", noise.sigma_guess)
-            else:
-                put("low", noise.low)
-                put("high", noise.high)
+            checked = ("sigma", "sigma_guess") if isinstance(noise, Gaussian) else ("low", "high")
+            for name in checked:
+                object.__setattr__(self, name, getattr(noise, name))
             if self.domain is not None:
-                put("domain", Gaussian(1.0, domain=self.domain).domain)
+                object.__setattr__(self, "domain", Gaussian(1.0, domain=self.domain).domain)
             if self.safe is not None:
-                with error_context("safe"):
-                    put("safe", _check_safe(self.safe))
-            if not isinstance(self.independent, bool):
-                raise ProblemError(
-                    "independent says whether measurements are independent of the rewards of their "
-                    f"pulls, true or false; got {reprlib.repr(self.independent)}.",
-                    place=Location(field="independent"),
-                )
+                put("safe", _check_safe)
+            put("independent", _check_independent)
             if self.means is not None:
-                with error_context("means"):
-                    put("means", self._check_means(self.means, None))
+                put("means", partial(self._check_means, arms=None))
 
     def _check_noise(self) -> Deviations | str | None:
         """What sigma is, before its numbers are looked at."""
@@ -467,6 +454,15 @@ def _check_limit(limit: object) -> str:
             )
     level = check_finite(number, "limit")
     return f"{sense} {exactly(level + 0.0)}"
+
+
+def _check_independent(given: object) -> bool:
+    if not isinstance(given, bool):
+        raise ProblemError(
+            "independent says whether measurements are independent of the rewards of their "
+            f"pulls, true or false; got {reprlib.repr(given)}."
+        )
+    return given
 
 
 def _check_safe(safe: object) -> tuple[str, ...]:

@@ -30,9 +30,9 @@ from .checks import (
     check_means,
     frozen,
 )
-from .constraint import Constraint, format_constraints
+from .constraint import Constraint
 from .families import Family, Gaussian
-from .file import arguments, parameter_names, parse_toml, read_text, toml_key, toml_text, write_text
+from .file import arguments, parse_toml, problem_text, read_text, write_text
 from .locations import error_context, in_file
 from .measured import Measured, check_combination, check_measured
 from .messages import count, listed, suggestion
@@ -418,34 +418,7 @@ class Problem(Tabular):
         [constraints]
         cap = "3*a <= 1"
         """
-        top: dict[str, object] = {"arms": self.arms}
-        if self.means is not None:
-            top["means"] = self.means.tolist()
-        top["delta"] = self.delta
-        if self.epsilon:
-            top["epsilon"] = self.epsilon
-        if self.stop_when:
-            top["stop_when"] = self.stop_when.to_dict()
-        top["scenario"] = self.scenario
-        if self.initial_excess:
-            top["initial_excess"] = self.initial_excess
-        parameters = {key: getattr(self.rewards, key) for key in parameter_names(self.rewards)}
-        tables: dict[str, Mapping[str, object]] = {
-            "rewards": {"family": self.rewards.name} | parameters,
-            "groups": self.groups,
-            "constraints": format_constraints(self.constraints, self.arms, self.groups),
-            "exploration": format_constraints(self.exploration, self.arms, self.groups),
-            "costs": {
-                arm: cost
-                for arm, cost in zip(self.arms, self.costs.tolist(), strict=True)
-                if cost != 1
-            },
-            **{f"measured.{toml_key(row.name)}": row.to_dict() for row in self.measured},
-        }
-        if self.question:
-            tables["question"] = question = self.question.to_dict()
-            tables["question.answers"] = question.pop("answers", {})
-        return toml_text(top, tables)
+        return problem_text(self._content())
 
 
 def check_problem(problem: object) -> Problem:

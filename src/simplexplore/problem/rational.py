@@ -71,7 +71,8 @@ def rational(x: float | int | str | Fraction, ulps: int = 0) -> Fraction:
     simple = Fraction(x).limit_denominator(max(1, largest))
     if float(simple) == x:
         return simple
-    if ulps:
+    # The closest fraction of all is no farther than one with a small denominator.
+    if ulps and abs(float(simple) - x) <= (ulps + 1) * math.ulp(x):
         # Such fractions lie at least 1e-6 apart: no float is a few ulps from two of them.
         simple = Fraction(x).limit_denominator(_LARGEST_DRIFTED)
         if abs(float(simple) - x) <= ulps * math.ulp(x):
