@@ -17,9 +17,6 @@ from .information import Information
 
 Array = npt.NDArray[np.float64]
 
-# Of more arms no condition number is computed.
-MAX_ARMS = 500
-
 
 def corollaries(
     problem: Problem,
@@ -57,18 +54,29 @@ def corollaries(
     }
 
 
-def condition_number(polytope: Polytope, vertex: Vertex) -> float | None:
-    """Ratio of extreme singular values of the active rows, each of length one.
-
-    None where arms are many: it would take longer than the bound.
-    """
+def condition_number(polytope: Polytope, vertex: Vertex) -> float:
+    """Ratio of extreme singular values of the active rows, each of length one."""
     problem = polytope.problem
-    if problem.size > MAX_ARMS:
-        return None
+    if problem.size == 1:
+        return 1.0
     names = set(polytope.active(vertex))
-    active = [row.coefficients for row in problem.constraints if row.name in names]
-    rows = np.array([np.ones(problem.size), *active, *np.eye(problem.size)[vertex.policy == 0]])
+    active = [row for row in problem.constraints if row.name in names]
+    # Rows of arms at zero or at other limits of their own are unit vectors. Arms with the same
+    # number of them are alike across what the few other rows span there, and only this span, q,
+    # is left to look at.
+    alone = np.array([row.arms[0] for row in active if len(row.arms) == 1], dtype=int)
+    units = np.bincount(alone, minlength=problem.size) + (vertex.policy == 0)
+    several = [row.coefficients for row in active if len(row.arms) > 1]
+    rows = np.array([np.ones(problem.size), *several])
     rows /= np.abs(rows).max(axis=1, keepdims=True)  # squares of what is left do not overflow
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    sizes = np.linalg.svd(rows, compute_uv=False)
-    return float(sizes[0] / sizes[-1]) if sizes[-1] > 0 else math.inf
+    seen, lengths, sizes = [], [], []
+    for number in np.unique(units):
+        own, length = rows[:, units == number], math.sqrt(number)
+        q = np.linalg.qr(own.T)[0] if number else np.eye(own.shape[1])
+        seen.append(own @ q)
+        lengths += [length] * q.shape[1]
+        sizes += [length] * (q.shape[1] < own.shape[1])
+    both = np.vstack([np.hstack(seen), np.diag(lengths)])
+    sizes += np.linalg.svd(both, compute_uv=False).tolist()
+    return max(sizes) / min(sizes) if min(sizes) > 0 else math.inf
