@@ -62,7 +62,6 @@ def register(store: Store, name: str, problem: Problem, settings: Settings) -> R
             settings=settings.to_text(),
             delta=problem.delta,
         )
-    store.flush()
     store.checkpoint()
     return store.find(name)
 

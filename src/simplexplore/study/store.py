@@ -92,7 +92,6 @@ class Store(Database):
                             "own."
                         )
                     make_tables(connection)
-            self.flush()
             self.checkpoint()
         elif version is None:
             raise StoreError(

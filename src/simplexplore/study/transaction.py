@@ -162,30 +162,26 @@ class Transaction:
 
     # ------------------------------------------------------------------ writing
 
-    @property
-    def is_dirty(self) -> bool:
-        """Whether the state is ahead of what the store is sure to hold."""
-        return self.is_broken or bool(self.events)
-
     def write(self, journal: Journal) -> None:
         """Write what was decided, if anything was."""
         if not self.events:
             return
-        state, changed = self.state, self._now
-        if journal is not self._journal:  # others have changed their studies in the meantime
-            changed = max(changed, journal.now())
+        state = self.state
         head = {
             "head": state.seq,
-            "changed": changed,
+            # Others may have changed their studies since it was decided.
+            "changed": max(self._now, journal.now()),
             "state": state.name,
             "delta": state.engine.plan.delta,
             "asked": state.asked,
             "rewards": state.rewards,
             "pending": len(state.pending),
             "answer": None if state.answer is None else json.dumps(state.answer),
-            "progress": self._progress(),
             "checksum": state.checksum,
         }
+        progress = self._progress()
+        if progress is not None:
+            head["progress"] = progress
         journal.append(self.events, head)
         # After a correction the journal would have to be read from its beginning.
         if state.seq // SNAPSHOT_EVERY > self._began // SNAPSHOT_EVERY or any(
