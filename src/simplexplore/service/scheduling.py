@@ -140,7 +140,11 @@ class Writer:
         line.append(waiting)
         if self._task is None:
             self._task = loop.create_task(self._write_all())
-        result: Result = await waiting.outcome
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                result: Result = await waiting.outcome
+        except TimeoutError:
+            raise _late() from None
         return result
 
     async def _write_all(self) -> None:
@@ -149,32 +153,20 @@ class Writer:
         try:
             while self._lines:
                 group = self._next()
-                alarm = loop.call_later(TIMEOUT, self._give_up, group)
-                try:
-                    requests = [one.request for one in group]
-                    commit = partial(self._study.replica.commit, requests)
-                    outcomes = await loop.run_in_executor(self._pool, commit)
-                finally:
-                    alarm.cancel()
+                requests = [one.request for one in group]
+                commit = partial(self._study.replica.commit, requests)
+                outcomes = await loop.run_in_executor(self._pool, commit)
                 for one, outcome in zip(group, outcomes, strict=True):
                     _settle(one.outcome, outcome)
                 if len(group) + sum(map(len, self._lines.values())) > 1:
                     await asyncio.sleep(_GATHERING)
         except BaseException as error:
-            for one in (*group, *self._left()):
+            for one in (*group, *(one for line in self._lines.values() for one in line)):
                 _settle(one.outcome, error)
             self._lines.clear()
             raise
         finally:
             self._task = None
-
-    def _left(self) -> list[_Waiting]:
-        return [one for line in self._lines.values() for one in line]
-
-    def _give_up(self, group: list[_Waiting]) -> None:
-        """Answer all who wait: this group, and those behind it."""
-        for one in (*group, *self._left()):
-            _settle(one.outcome, _late())
 
     def _next(self) -> list[_Waiting]:
         """The first request of each token, then the second ones, until these are many events."""

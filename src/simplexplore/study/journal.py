@@ -82,14 +82,6 @@ _LOOKUPS = {
 }
 
 
-class HistoryDivergedError(Exception):
-    """A store holds other events than it did.
-
-    An older copy was put back, or a server crashed with events that others had seen and nobody
-    was told of.
-    """
-
-
 class Head(NamedTuple):
     """The end of a journal: number of the last event, checksum, and whose journal it is."""
 
@@ -156,29 +148,30 @@ class Journal:
             return head._replace(checksum=self._number, last=self._number)
         return head
 
-    def read(self, after: int, limit: int, checksum: int | None = None) -> list[Event]:
-        """Events after a given one.
+    def holds(self, seq: int, checksum: int) -> bool:
+        """Whether the journal up to an event is the one with this checksum."""
+        if seq == 0:
+            return checksum == self._number
+        found = self._by("seq", [seq])
+        return bool(found) and found[0].checksum == checksum
 
-        `checksum` is that up to the given event, if it is known: `HistoryDivergedError` says that
-        the store has another one.
-        """
+    def read(self, after: int, limit: int) -> list[Event]:
+        """Events after a given one."""
         if after == 0:
             return self._linked(self._number, 0, _to_events(self._run(_READ, after=0, limit=limit)))
         found = _to_events(self._run(_READ, after=after - 1, limit=limit + 1))
         if not found or found[0].seq != after:
             raise self.damaged(f"event {after} is missing")
-        if checksum not in (None, found[0].checksum):
-            raise HistoryDivergedError
         return self._linked(found[0].checksum, after, found[1:])
 
-    def chunks(self, after: int, head: int, checksum: int | None = None) -> Iterator[list[Event]]:
-        """Events up to the head, so that memory stays flat; see `read`."""
+    def chunks(self, after: int, head: int) -> Iterator[list[Event]]:
+        """Events up to the head, so that memory stays flat."""
         while after < head:
-            chunk = self.read(after, min(CHUNK, head - after), checksum)
+            chunk = self.read(after, min(CHUNK, head - after))
             if not chunk:
                 raise self.damaged(f"event {after + 1} is missing")
             yield chunk
-            after, checksum = chunk[-1].seq, chunk[-1].checksum
+            after = chunk[-1].seq
 
     def of_pulls(self, numbers: Sequence[int]) -> list[Event]:
         """Events of given pulls."""

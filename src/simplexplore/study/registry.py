@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import tomllib
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
@@ -16,11 +17,21 @@ from simplexplore.problem.stop_when import check_stop_when
 
 from .events import from_json
 from .records import StateName, StudySummary
+from .schema import studies
 from .settings import Settings
-from .store import Store, of_study
+from .store import Store
 
 # Seconds since 1970 beyond which no calendar goes.
 _LATEST = 1e11
+
+
+# What of a row is fixed when a study is made, and what it counts.
+_FIXED = ("code", "created", "problem", "settings")
+_COUNTS = ("head", "asked", "rewards", "pending")
+
+
+def _checksum(fixed: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(fixed).encode())
 
 
 def _is_count(given: object) -> bool:
@@ -33,7 +44,7 @@ def _is_float(given: object) -> bool:
 
 # What a study's row may say.
 _RIGHT: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("head", "asked", "rewards", "pending"), _is_count),
+    **dict.fromkeys(_COUNTS, _is_count),
     "state": get_args(StateName).__contains__,
     **dict.fromkeys(("created", "changed", "delta"), _is_float),
     "progress": lambda given: given is None or (_is_float(given) and 0 <= given <= 1),
@@ -53,15 +64,11 @@ def register(store: Store, name: str, problem: Problem, settings: Settings) -> R
             if earlier.problem != problem.to_text():
                 raise ConflictError(f"the key {settings.key!r} was used for another request.")
             return earlier
-        store.create(
-            connection,
-            name=name,
-            code=secrets.token_hex(3),
-            created=float(store.clock()),
-            problem=problem.to_text(),
-            settings=settings.to_text(),
-            delta=problem.delta,
-        )
+        fixed = (secrets.token_hex(3), float(store.clock()), problem.to_text(), settings.to_text())
+        row = dict(zip(_FIXED, fixed, strict=True)) | dict.fromkeys(_COUNTS, 0)
+        row |= {"name": name, "state": "running", "changed": row["created"]}
+        row |= {"delta": problem.delta, "fixed": _checksum(fixed)}
+        connection.execute(studies.insert().values(row))
     store.checkpoint()
     return store.find(name)
 
@@ -82,8 +89,7 @@ def summaries(
 
 def find_damage(row: Mapping[str, Any]) -> str | None:
     """What is wrong with the row of a study, as far as one can tell from it."""
-    fixed = [row[name] for name in ("code", "created", "problem", "settings")]
-    if row["fixed"] != of_study(*fixed):
+    if row["fixed"] != _checksum(tuple(row[name] for name in _FIXED)):
         return "checksum mismatch in its definition (problem or settings)"
     try:
         Settings.from_text(row["settings"])

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple, TypeVar
 from simplexplore.errors import SimplexploreError, StoreError
 
 from .database import Retries
-from .decision import CorrectedError, Corrections
+from .decision import Corrections
 from .events import Event
 from .health import Health, HealthCheck
 from .history import History
-from .journal import CHUNK, Head, HistoryDivergedError, Journal
+from .journal import CHUNK, Head, Journal
 from .records import HistoryPoint
 from .settings import Definition
 from .snapshot import code_of, from_bytes
@@ -124,15 +124,10 @@ class Replica:
         with self._reading() as journal:
             head = journal.head().seq
             found = journal.corrections(head)
-            if known is None or known.corrections != found or known.seq > head:
+            if known is None or not _is_prefix(known, journal, head, found):
                 known = new(found)
-            try:
-                for events in journal.chunks(known.seq, head, known.checksum):
-                    known.take(events)
-            except HistoryDivergedError:
-                known = new(found)
-                for events in journal.chunks(0, head):
-                    known.take(events)
+            for events in journal.chunks(known.seq, head):
+                known.take(events)
             return known
 
     def verify(self) -> bool:
@@ -152,42 +147,31 @@ class Replica:
     def _caught_up(self, journal: Journal, head: Head) -> State:
         """The state after every event up to the head."""
         state, self._state = self._state, None
-        try:
-            if (
-                state is None
-                or state.seq > head.seq
-                or (state.seq == head.seq and not state.checksum == head.checksum == head.last)
-            ):
-                raise HistoryDivergedError
-            self._catch_up(journal, state, head.seq)
-        except (HistoryDivergedError, CorrectedError):
-            state = self._load(journal, head.seq)
-            self._catch_up(journal, state, head.seq)
+        if state is None or (state.seq, state.checksum, state.checksum) != head[:3]:
+            corrections = journal.corrections(head.seq)
+            if state is None or not _is_prefix(state, journal, head.seq, corrections):
+                state = self._load(journal, head.seq, corrections)
+            for events in journal.chunks(state.seq, head.seq):
+                state.replay(events)
         if not state.checksum == head.checksum == head.last:
             raise journal.damaged(f"its row and event {head.seq}, the last one, do not agree")
         self._state = state
         return state
 
-    def _load(self, journal: Journal, head: int) -> State:
+    def _load(self, journal: Journal, head: int, corrections: Corrections) -> State:
         """The state from the last snapshot, or from nothing.
 
         A snapshot is used only if it is of the journal that the store holds, of which the last
         events before it are checked here, and all of them by `verify`.
         """
-        corrections = journal.corrections(head)
         fresh = beginning(self.definition, corrections)
         data = journal.snapshot(code_of(fresh))
         state = None if data is None else from_bytes(data, self.definition.plan)
-        if state is None or not 0 < state.seq <= head or state.corrections != corrections:
+        if state is None or not _is_prefix(state, journal, head, corrections):
             return fresh
         first = max(0, state.seq - CHUNK)
-        events = journal.read(first, state.seq - first)
-        return state if events and events[-1].checksum == state.checksum else fresh
-
-    def _catch_up(self, journal: Journal, state: State, head: int) -> None:
-        """Take in what was recorded since."""
-        for events in journal.chunks(state.seq, head, state.checksum):
-            state.replay(events)
+        journal.read(first, state.seq - first)
+        return state
 
     # ------------------------------------------------------------------ writing
 
@@ -286,6 +270,21 @@ class Replica:
                     raise
                 outcomes.append(error)
         return _Decided(head, transaction, outcomes)
+
+
+def _is_prefix(
+    view: State | History | Health, journal: Journal, head: int, corrections: Corrections
+) -> bool:
+    """Whether what was made of a journal is what its first events make, with the same voided.
+
+    Another one may have been put in its place: an older copy, or what a server had left of it after
+    a crash.
+    """
+    return (
+        view.seq <= head
+        and view.corrections == corrections
+        and journal.holds(view.seq, view.checksum)
+    )
 
 
 class _Decided(NamedTuple):

@@ -84,7 +84,7 @@ def from_bytes(data: bytes, plan: Plan) -> State | None:
             at_stop = {name.removeprefix(_KEPT): array for name, array in kept.items()}
             state.decision = Decision(**meta["decision"], arrays=at_stop)
         for (number, arm), at, by in zip(pairs, times, meta["by"], strict=True):
-            state.pending.add(int(number), PendingPull(int(arm), float(at), by))
+            state.pending[int(number)] = PendingPull(int(arm), float(at), by)
     except (
         ValueError,
         KeyError,

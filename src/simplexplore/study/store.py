@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -117,36 +116,6 @@ class Store(Database):
         self._queue(connection)
         return connection.execute(_STUDY, {"name": name}).first()
 
-    def create(
-        self,
-        connection: Connection,
-        *,
-        name: str,
-        code: str,
-        created: float,
-        problem: str,
-        settings: str,
-        delta: float,
-    ) -> None:
-        """Add a study, under a name that was reserved."""
-        connection.execute(
-            studies.insert().values(
-                name=name,
-                code=code,
-                created=created,
-                problem=problem,
-                settings=settings,
-                head=0,
-                changed=created,
-                state="running",
-                delta=delta,
-                asked=0,
-                rewards=0,
-                pending=0,
-                fixed=of_study(code, created, problem, settings),
-            )
-        )
-
     def find(self, name: str) -> Row[Any]:
         """A study's row, by name."""
         with self.reading() as connection:
@@ -184,8 +153,3 @@ class Store(Database):
         with self.reading() as connection:
             found = connection.execute(_TOTALS).mappings().one()
         return {name: int(value or 0) for name, value in found.items()}
-
-
-def of_study(code: str, created: float, problem: str, settings: str) -> int:
-    """The checksum of what is fixed when a study is made."""
-    return zlib.crc32(repr((code, created, problem, settings)).encode())

@@ -37,6 +37,7 @@ from .import_export import (
     write_study,
 )
 from .live_study import LiveStudy
+from .pending import overdue
 from .pulls import (
     Answers,
     Pull,
@@ -635,7 +636,7 @@ class Study(LiveStudy):
                 "now": now,
                 "seed": self.seed,
                 "expire_after": None if math.isinf(self.expire_after) else self.expire_after,
-                "overdue": len(state.pending.overdue(now, self.expire_after)),
+                "overdue": len(overdue(state.pending, now, self.expire_after)),
                 "health": self.replica.health(),
                 **self._status[2],
             }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
@@ -11,7 +10,7 @@ from simplexplore.errors import ConflictError
 from simplexplore.protocol import ALL
 
 from .decision import Corrections
-from .events import REWARDED, Event
+from .events import Event
 from .journal import Journal
 from .pulls import check_key
 from .settings import Definition
@@ -22,9 +21,6 @@ Result = TypeVar("Result")
 
 # Events between snapshots: replaying them takes a fraction of a second.
 SNAPSHOT_EVERY = 4_000
-
-# Steps of the logarithm of the number of rewards at which the list of studies is told the progress.
-_PROGRESS_STEP = 0.1
 
 
 class Request(NamedTuple, Generic[Result]):
@@ -87,7 +83,7 @@ class Transaction:
         self.events: list[Event] = []
         self.is_broken = False
         self._journal = journal
-        self._began, self._rewards = state.seq, state.rewards
+        self._began = state.seq
         self._now = 0.0
         self._keyed: dict[str | None, list[Event]] = {key: [] for key in keys}
         for event in found:
@@ -177,11 +173,9 @@ class Transaction:
             "rewards": state.rewards,
             "pending": len(state.pending),
             "answer": None if state.answer is None else json.dumps(state.answer),
+            "progress": progress_of(state),
             "checksum": state.checksum,
         }
-        progress = self._progress()
-        if progress is not None:
-            head["progress"] = progress
         journal.append(self.events, head)
         # After a correction the journal would have to be read from its beginning.
         if state.seq // SNAPSHOT_EVERY > self._began // SNAPSHOT_EVERY or any(
@@ -189,33 +183,17 @@ class Transaction:
         ):
             journal.save_snapshot(code_of(state), state.seq, to_bytes(state))
 
-    def _progress(self) -> float | None:
-        """Which share of the evidence needed there is; None if that is as it was, or nearly."""
-        state = self.state
-        if state.answer is not None:
-            return 1.0
-        if not has_evidence(state):
-            return 0.0 if state.corrections.voided else None
-        kinds = {event.kind for event in self.events}
-        if not kinds & {"extended", "voided"}:
-            if not kinds.intersection(REWARDED):
-                return None
-            if not passes_step(self._rewards, state.rewards, _PROGRESS_STEP):
-                return None
-        statistic, threshold = state.engine.evidence.weakest()
-        return min(1.0, statistic / threshold)
-
 
 def beginning(made: Definition, corrections: Corrections) -> State:
     """The state before the first event of a study."""
     return State(made.plan, made.seed, made.number, corrections)
 
 
-def has_evidence(state: State) -> bool:
-    """Whether there is a policy, or the finding that there is none, to have evidence of."""
-    return state.engine.has_answer or state.engine.is_infeasible
-
-
-def passes_step(before: int, after: int, step: float) -> bool:
-    """Whether the logarithm of a number of rewards passes a multiple of a step."""
-    return after > before and (before == 0 or math.log(after) // step > math.log(before) // step)
+def progress_of(state: State) -> float | None:
+    """Which share of the evidence needed there is; None before there is any."""
+    if state.answer is not None:
+        return 1.0
+    if not state.has_evidence:
+        return None
+    statistic, threshold = state.engine.evidence.weakest()
+    return min(1.0, statistic / threshold)
