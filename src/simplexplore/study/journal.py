@@ -198,7 +198,7 @@ class Journal:
             for event in added
         ]
         self._connection.execute(_APPEND, rows)
-        self._run(_UPDATE.values(head))
+        self._run(_UPDATE, **head)
 
     # ------------------------------------------------------------------ snapshots
 

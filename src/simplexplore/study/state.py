@@ -145,19 +145,24 @@ class State:
 
         With `rejudge` the evidence says when it was enough, not the journal.
         """
+        for taken in self._folded(events, until_stopped=rejudge):
+            for event in taken:
+                self._apply(event)
+            last = taken[-1]
+            if self.decision is not None:
+                continue
+            if self.engine.is_enough:
+                self._settle(last.seq, last.at, answer_of(self.engine))
+            elif rejudge and last.kind == "ended" and self.has_evidence:
+                self._settle(last.seq, last.at, answer_of(self.engine, _data(last)["reason"]))
+
+    def _folded(self, events: Sequence[Event], *, until_stopped: bool) -> Iterator[list[Event]]:
+        """Hand events to the engine, in pieces that it takes in at once."""
         for batch in self._batches(events):
             left = batch
             while left:
-                taken = self._fold(left, until_stopped=rejudge)
-                for event in taken:
-                    self._apply(event)
-                last = taken[-1]
-                if self.engine.is_enough and self.decision is None:
-                    self._settle(last.seq, last.at, answer_of(self.engine))
-                elif (
-                    rejudge and last.kind == "ended" and self.decision is None and self.has_evidence
-                ):
-                    self._settle(last.seq, last.at, answer_of(self.engine, _data(last)["reason"]))
+                taken = self._fold(left, until_stopped)
+                yield taken
                 left = left[len(taken) :]
 
     def _batches(self, events: Sequence[Event]) -> Iterator[list[Event]]:
@@ -192,15 +197,11 @@ class State:
             recorded.append(Event(*content, link(self.checksum, (*content, 0))))
             self._apply(recorded[-1])
 
-        for batch in self._batches(proposed):
-            left = batch
-            while left:
-                taken = self._fold(left, until_stopped=True)
-                for event in taken:
-                    record(event)
-                if self.engine.is_enough and self.answer is None:
-                    record(Event("stopped", data=answer_of(self.engine)))
-                left = left[len(taken) :]
+        for taken in self._folded(proposed, until_stopped=True):
+            for event in taken:
+                record(event)
+            if self.engine.is_enough and self.answer is None:
+                record(Event("stopped", data=answer_of(self.engine)))
         return recorded
 
     def _fold(self, events: list[Event], until_stopped: bool) -> list[Event]:
