@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Annotated, Any, get_type_hints
@@ -45,19 +44,13 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-_to_json = json.JSONEncoder(allow_nan=False).encode
-
-
 class JsonResponse(Response):
     """JSON in which an infinite number is 1e999, as on the command line."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        try:
-            return _to_json(content).encode()
-        except ValueError:
-            return to_json(content).encode()
+        return to_json(content).encode()
 
 
 def new_router(route_class: type[CheckedRoute] = CheckedRoute) -> APIRouter:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -69,13 +68,9 @@ class Metrics:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Add a request that was answered."""
-        requests, times = self._counters(method if method in _METHODS else "other", route, status)
-        requests.inc()
-        times.observe(seconds)
-
-    @cache  # noqa: B019 - looking them up takes longer than counting
-    def _counters(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        return self._requests.labels(method, route, status), self._seconds.labels(route)
+        known = method if method in _METHODS else "other"
+        self._requests.labels(known, route, status).inc()
+        self._seconds.labels(route).observe(seconds)
 
     def text(self, totals: Mapping[str, int], studies: Sequence[Mapping[str, Any]]) -> bytes:
         """Everything counted, studies by state, and how far some are (as `Study.list` says it)."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import tomllib
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from sqlalchemy.engine import Row
 
@@ -49,6 +48,9 @@ _RIGHT: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("created", "changed", "delta"), _is_float),
     "progress": lambda given: given is None or (_is_float(given) and 0 <= given <= 1),
 }
+
+# What a list shows in place of what is damaged, other than 0.
+_BLANK: dict[str, Any] = {"state": "running", "progress": None}
 
 
 def register(store: Store, name: str, problem: Problem, settings: Settings) -> Row[Any]:
@@ -114,21 +116,13 @@ def _summary(row: Mapping[str, Any]) -> StudySummary:
     trouble = find_damage(row)
     settings = from_json(row["settings"])
     settings = settings if isinstance(settings, dict) else {}
-    summary: StudySummary = {
-        "name": row["name"],
-        "state": row["state"] if row["state"] in get_args(StateName) else "running",
-        "created": _number(row["created"]),
-        "changed": _number(row["changed"]),
-        "sampler": str(settings.get("sampler", "")),
-        "threshold": str(settings.get("threshold", "")),
-        "delta": _number(row["delta"]),
-        "asked": int(_number(row["asked"])),
-        "rewards": int(_number(row["rewards"])),
-        "pending": int(_number(row["pending"])),
-        "head": int(_number(row["head"])),
-        "progress": row["progress"],
-        "answer": _answer(row),
+    known = {
+        name: row[name] if is_right(row[name]) else _BLANK.get(name, 0)
+        for name, is_right in _RIGHT.items()
     }
+    found = {"name": row["name"], **known, "answer": _answer(row)}
+    found |= {name: str(settings.get(name, "")) for name in ("sampler", "threshold")}
+    summary = cast(StudySummary, found)
     goal = _goal(str(row["problem"]))
     if goal:
         summary["stop_when"] = goal
@@ -148,11 +142,6 @@ def _goal(problem: str) -> dict[str, float]:
     except (SimplexploreError, ValueError):
         return {}
     return {} if found is None else found.to_dict()
-
-
-def _number(value: object) -> float:
-    """A number as it is; what is none, as nothing: its study is in trouble."""
-    return value if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 def check_name(name: str) -> None:

@@ -105,7 +105,7 @@ class Replica:
         self.store.check_process()
         with self._views:
             self._history = self._followed(
-                self._history, lambda found: History(beginning(self.definition, found))
+                self._history, lambda found: History(self.definition, found)
             )
             return [point for point in self._history.points if point["seq"] > after]
 
@@ -272,9 +272,7 @@ class Replica:
         return _Decided(head, transaction, outcomes)
 
 
-def _is_prefix(
-    view: State | History | Health, journal: Journal, head: int, corrections: Corrections
-) -> bool:
+def _is_prefix(view: State | Health, journal: Journal, head: int, corrections: Corrections) -> bool:
     """Whether what was made of a journal is what its first events make, with the same voided.
 
     Another one may have been put in its place: an older copy, or what a server had left of it after

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from simplexplore.errors import StoreError, UnknownStudyError
-from simplexplore.protocol import ALL
 
 from . import schema
 from .database import Database
@@ -19,21 +18,11 @@ from .schema import VERSION, events, make_tables, studies, version_of
 
 _IDENTITY = sa.select(schema.store.c.identity).scalar_subquery().label("identity")
 _STUDY = sa.select(studies, _IDENTITY).where(studies.c.name == sa.bindparam("name"))
-# Studies with the checksum of the event that is their head; from a given place in the order.
+# Studies with the checksum of the event that is their head, the latest change first.
 _PAGE = (
     sa.select(studies, events.c.checksum.label("last"))
-    .select_from(
-        studies.outerjoin(
-            events, (events.c.study == studies.c.id) & (events.c.seq == studies.c.head)
-        )
-    )
-    .where(sa.bindparam("archived", type_=sa.Boolean) | (studies.c.state != "archived"))
+    .outerjoin(events, (events.c.study == studies.c.id) & (events.c.seq == studies.c.head))
     .order_by(studies.c.changed.desc(), studies.c.name.desc())
-    .limit(sa.bindparam("limit", type_=sa.BigInteger))
-)
-_NEXT_PAGE = _PAGE.where(
-    sa.tuple_(studies.c.changed, studies.c.name)
-    < sa.tuple_(sa.bindparam("changed", type_=sa.Double), sa.bindparam("name", type_=sa.Text))
 )
 _TOTALS = sa.select(
     *[
@@ -140,13 +129,13 @@ class Store(Database):
 
         Of what was changed at the same moment, the names decide.
         """
-        wanted: dict[str, Any] = {"limit": ALL if limit is None else limit, "archived": archived}
-        query = _PAGE
+        query = _PAGE.limit(limit)
+        if not archived:
+            query = query.where(studies.c.state != "archived")
         if after is not None:
-            query = _NEXT_PAGE
-            wanted |= {"changed": after[0], "name": after[1]}
+            query = query.where(sa.tuple_(studies.c.changed, studies.c.name) < after)
         with self.reading() as connection:
-            return [dict(row) for row in connection.execute(query, wanted).mappings()]
+            return [dict(row) for row in connection.execute(query).mappings()]
 
     def totals(self) -> dict[str, int]:
         """Sums over all studies: how many there are by state, and of their pulls and rewards."""
