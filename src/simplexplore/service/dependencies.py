@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Annotated, Any, get_type_hints
@@ -50,7 +51,10 @@ class JsonResponse(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        return to_json(content).encode()
+        try:
+            return json.dumps(content, allow_nan=False).encode()
+        except ValueError:
+            return to_json(content).encode()
 
 
 def new_router(route_class: type[CheckedRoute] = CheckedRoute) -> APIRouter:

@@ -14,6 +14,7 @@ from .events import Event, rewards_in
 from .records import HistoryPoint
 from .settings import Definition
 from .state import State
+from .transaction import passes_step
 
 # There is a point at every step of the logarithm of the number of rewards: 2% more. Means with
 # their intervals, which take some milliseconds, are at fewer of them, and not of many arms.
@@ -46,14 +47,14 @@ class History(State):
                 rewards += rewards_in(event)
             changed = event.kind in ("stopped", "ended", "extended", "voided")
             is_first = rewards > before and not self.points
-            if changed or is_first or _passes(before, rewards, HISTORY_STEP):
+            if changed or is_first or passes_step(before, rewards, HISTORY_STEP):
                 self.replay(piece)
                 piece = []
                 if self.has_evidence:
                     if changed and self.points and self.points[-1]["seq"] == event.seq - 1:
                         del self.points[-1]  # the same, but for what has just changed
                     self.points.append(_point(self, event.at))
-                    if changed or is_first or _passes(before, rewards, MEANS_STEP):
+                    if changed or is_first or passes_step(before, rewards, MEANS_STEP):
                         _add_means(self, self.points[-1])
         self.replay(piece)
 
@@ -79,8 +80,3 @@ def _add_means(state: State, point: HistoryPoint) -> None:
     known = np.where(state.engine.run.n > 0, means, math.nan)
     rows = np.stack([low, known, high], axis=1).tolist()
     point["means"] = [[one if math.isfinite(one) else None for one in row] for row in rows]
-
-
-def _passes(before: int, after: int, step: float) -> bool:
-    """Whether the logarithm of a number of rewards passes a multiple of a step."""
-    return after > before and (before == 0 or math.log(after) // step > math.log(before) // step)

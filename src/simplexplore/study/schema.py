@@ -43,7 +43,7 @@ studies = sa.Table(
     sa.Column("rewards", sa.BigInteger, nullable=False),
     sa.Column("pending", sa.BigInteger, nullable=False),
     sa.Column("answer", sa.Text),  # JSON
-    sa.Column("progress", sa.Double),
+    sa.Column("progress", sa.Double),  # at every 10% more rewards
     sa.Column(
         "fixed", sa.BigInteger, nullable=False
     ),  # checksum of code, created, problem and settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
@@ -21,6 +22,10 @@ Result = TypeVar("Result")
 
 # Events between snapshots: replaying them takes a fraction of a second.
 SNAPSHOT_EVERY = 4_000
+
+# Steps of the logarithm of the number of rewards at which the list of studies is told the progress,
+# and events that change it at once.
+_PROGRESS_STEP, _DECISIVE = 0.1, {"stopped", "ended", "extended", "voided"}
 
 
 class Request(NamedTuple, Generic[Result]):
@@ -83,7 +88,7 @@ class Transaction:
         self.events: list[Event] = []
         self.is_broken = False
         self._journal = journal
-        self._began = state.seq
+        self._began, self._rewards = state.seq, state.rewards
         self._now = 0.0
         self._keyed: dict[str | None, list[Event]] = {key: [] for key in keys}
         for event in found:
@@ -173,9 +178,11 @@ class Transaction:
             "rewards": state.rewards,
             "pending": len(state.pending),
             "answer": None if state.answer is None else json.dumps(state.answer),
-            "progress": progress_of(state),
             "checksum": state.checksum,
         }
+        kinds = {event.kind for event in self.events}
+        if passes_step(self._rewards, state.rewards, _PROGRESS_STEP) or kinds & _DECISIVE:
+            head["progress"] = progress_of(state)
         journal.append(self.events, head)
         # After a correction the journal would have to be read from its beginning.
         if state.seq // SNAPSHOT_EVERY > self._began // SNAPSHOT_EVERY or any(
@@ -197,3 +204,8 @@ def progress_of(state: State) -> float | None:
         return None
     statistic, threshold = state.engine.evidence.weakest()
     return min(1.0, statistic / threshold)
+
+
+def passes_step(before: int, after: int, step: float) -> bool:
+    """Whether the logarithm of a number of rewards passes a multiple of a step."""
+    return after > before and (before == 0 or math.log(after) // step > math.log(before) // step)
