@@ -122,7 +122,8 @@ def _summary(row: Mapping[str, Any]) -> StudySummary:
     }
     found = {"name": row["name"], **known, "answer": _answer(row)}
     found |= {name: str(settings.get(name, "")) for name in ("sampler", "threshold")}
-    summary = cast(StudySummary, found)
+    order = (name for name in StudySummary.__annotations__ if name in found)
+    summary = cast(StudySummary, {name: found[name] for name in order})
     goal = _goal(str(row["problem"]))
     if goal:
         summary["stop_when"] = goal
