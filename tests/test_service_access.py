@@ -1,7 +1,6 @@
 """Who may do what: tokens, roles, and a machine of one's own without them."""
 
 import json
-import os
 import socket
 import time
 
@@ -11,7 +10,6 @@ from starlette.testclient import TestClient
 import simplexplore as sx
 from servers import Thread, make_app
 from service_client import STAR, bearer, new_token, refused, revoke, serving
-from stores import rows
 from workers import star
 
 ROLES = {
@@ -163,22 +161,6 @@ def test_a_revoked_token_is_forgotten(sqlite_url):
         assert client.get("/v1/studies").status_code == 401
         del client.headers["Authorization"]
         assert client.get("/v1/studies").status_code == 401  # closed for good
-
-
-def test_tokens_outlast_a_power_failure(sqlite_url, monkeypatch):
-    """A revoked token must not come back with the lights."""
-    sync, flushed = os.fsync, []
-
-    def watched(file):
-        sync(file)
-        flushed.append(rows(sqlite_url, "SELECT id, revoked FROM tokens"))
-
-    monkeypatch.setattr(os, "fsync", watched)
-    token, _ = new_token(sqlite_url)
-    assert flushed[-1] == [(token, None)]
-    revoke(sqlite_url, token)
-    ((_, revoked),) = flushed[-1]
-    assert revoked is not None
 
 
 def test_secrets_are_kept_nowhere(tmp_path):

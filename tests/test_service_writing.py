@@ -1,10 +1,10 @@
-"""Asking and telling at the same time: decided one after the other, answered when it is flushed."""
+"""Asking and telling at the same time: decided one after the other, answered when it is written."""
 
-import os
 import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,6 +12,7 @@ import simplexplore as sx
 import workers
 from servers import Process, Thread
 from service_client import refused, serving, until
+from simplexplore.study.store import Store
 from stores import sqlite_at_night
 
 
@@ -69,59 +70,57 @@ def test_requests_that_come_together(url):
     assert sx.Study.open(url, "mix").verify()
 
 
-def flushes(monkeypatch, seconds):
-    """When a file was flushed, on a disk that takes so many seconds."""
-    sync, found = os.fsync, []
+def after_writing(monkeypatch, then):
+    """Let something happen after each transaction that writes, before anybody is told of it."""
+    writing = Store.writing
 
-    def slow(file):
-        time.sleep(seconds)
-        sync(file)
+    @contextmanager
+    def watched(store):
+        with writing(store) as connection:
+            yield connection
+        then()
+
+    monkeypatch.setattr(Store, "writing", watched)
+
+
+def test_who_waits_for_the_disk_shares_it(sqlite_url, monkeypatch):
+    """Requests that come while others are written go together."""
+    sx.Study.create(sqlite_url, "mix", workers.star(), "ctns").close()
+    found = []
+
+    def slow():
+        time.sleep(0.2)
         found.append(time.monotonic())
 
-    monkeypatch.setattr(os, "fsync", slow)
-    return found
-
-
-@pytest.mark.parametrize("names", [("one",), ("one", "two", "three")])
-def test_who_waits_for_the_disk_shares_it(sqlite_url, monkeypatch, names):
-    """Requests that come while others are written go together, studies of a file, too."""
-    for name in names:
-        sx.Study.create(sqlite_url, name, workers.star(), "ctns").close()
     with Thread(sqlite_url) as running, sx.connect(running.url) as service:
-        studies = [service.open(name) for name in names]
-        for study in studies:
-            study.ask()
-        found = flushes(monkeypatch, 0.2)
-        calls = [
-            lambda study=study, i=i: (study.ask(2, key=f"k{i}"), time.monotonic())
-            for i in range(24 // len(names))
-            for study in studies
-        ]
+        remote = service.open("mix")
+        remote.ask()
+        after_writing(monkeypatch, slow)
+        calls = [lambda i=i: (remote.ask(2, key=f"k{i}"), time.monotonic()) for i in range(24)]
         answers = at_once(calls)
         monkeypatch.undo()
     assert 2 <= len(found) <= 12  # and not 24
     for _, moment in answers:
-        assert moment >= found[0]  # nobody is answered before a flush
-    for i, name in enumerate(names):
-        study = sx.Study.open(sqlite_url, name)
-        asked = [pull.id for pulls, _ in answers[i :: len(names)] for pull in pulls]
-        assert {pull.id for pull in study.pending()[1:]} == {*asked}
-        assert study.head == 1 + len(asked)
-        assert study.verify()
+        assert moment >= found[0]  # nobody is answered before
+    study = sx.Study.open(sqlite_url, "mix")
+    asked = [pull.id for pulls, _ in answers for pull in pulls]
+    assert {pull.id for pull in study.pending()[1:]} == {*asked}
+    assert study.head == 1 + len(asked)
+    assert study.verify()
 
 
-def test_nothing_is_acknowledged_that_was_not_flushed(sqlite_url, monkeypatch):
+def test_nothing_is_acknowledged_that_failed_at_the_end(sqlite_url, monkeypatch):
     study = sx.Study.create(sqlite_url, "mix", workers.star(), "ctns")
     (pull,) = study.ask()
 
-    def broken(_):
-        raise OSError(5, "Input/output error")
+    def broken():
+        raise sx.StoreError("the store: the disk failed.")
 
     with serving(sqlite_url) as client:
         rewards = {"rewards": [{"pull": pull.id, "reward": 0.5}]}
         path = "/v1/studies/mix"
         assert client.get(path).status_code == 200
-        monkeypatch.setattr(os, "fsync", broken)
+        after_writing(monkeypatch, broken)
         for answer in (
             client.post(f"{path}/pulls", json={}, headers={"Idempotency-Key": "k"}),
             client.post(f"{path}/rewards", json=rewards),

@@ -1,6 +1,5 @@
 """What every store does, on SQLite and on PostgreSQL: URLs, versions, journals, writers."""
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -58,15 +57,14 @@ def test_names_that_are_no_text(url):
 
 
 def test_a_relative_path_is_where_it_was(tmp_path, monkeypatch):
-    # A program that goes elsewhere must still queue at, and flush, the files beside the database.
+    # A program that goes elsewhere must still queue at, and write, the files beside the database.
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     study = answered("x.db")
     monkeypatch.chdir("elsewhere")
-    flushed = []
-    monkeypatch.setattr("os.fsync", lambda file: flushed.append(os.fstat(file).st_ino))
+    before = (tmp_path / "x.db-wal").stat().st_mtime_ns
     study.ask()
-    assert flushed == [(tmp_path / "x.db-wal").stat().st_ino]
+    assert (tmp_path / "x.db-wal").stat().st_mtime_ns > before
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 

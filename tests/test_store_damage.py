@@ -122,13 +122,15 @@ def test_text_for_a_number(sqlite_url, seq, change):
 
 def test_an_event_that_is_looked_up_is_checked(url):
     # A pull that is not pending any more and a key are found in the journal, not in memory.
-    study = fill(url)
+    study, other = fill(url), fill(url, "other")
     pulls = study.ask(6, key="first")
-    execute(url, SET.format("arm = 3", 1), SET.format("arm = 77", 12))
+    execute(
+        url, SET.format("arm = 3", 1), "UPDATE events SET arm = 77 WHERE study = 2 AND seq = 12"
+    )
     with pytest.raises(sx.StoreError, match="'mix' is damaged: event 1 is not what was recorded"):
         study.tell(pulls[0], 0.5)
-    with pytest.raises(sx.StoreError, match="'mix' is damaged: event 12 is not what was recorded"):
-        study.tell(arm="a", reward=1.5, key="k")
+    with pytest.raises(sx.StoreError, match="'other' is damaged: event 12 is not what was"):
+        other.tell(arm="a", reward=1.5, key="k")
 
 
 def test_events_that_vanish_under_a_running_program(url):

@@ -45,9 +45,6 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-_to_json = json.JSONEncoder(allow_nan=False).encode
-
-
 class JsonResponse(Response):
     """JSON in which an infinite number is 1e999, as on the command line."""
 
@@ -55,7 +52,7 @@ class JsonResponse(Response):
 
     def render(self, content: Any) -> bytes:
         try:
-            return _to_json(content).encode()
+            return json.dumps(content, allow_nan=False).encode()
         except ValueError:
             return to_json(content).encode()
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
 from fastapi import Header, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
 
 from simplexplore.errors import StoreError
 
@@ -63,40 +61,25 @@ async def events(
         quiet = 0.0
         yield "retry: 2000\n\n"
         now: Mapping[str, Any] = first
-        while not request.app.state.is_ending():
-            if now["seq"] != seen:
-                seen, quiet = now["seq"], 0.0
-                yield f"id: {seen}\nevent: change\ndata: {json.dumps(now)}\n\n"
-            elif quiet >= _KEEPALIVE:
-                quiet = 0.0
-                yield ": nothing new\n\n"
-            await asyncio.sleep(POLL_INTERVAL)
-            quiet += POLL_INTERVAL
-            try:
-                now = await studies.poll(name)
-                await identify(request)
-            except StoreError:
-                continue  # the store may come back
-            except HTTPException:
-                break  # the token was revoked
-
-    return _EventStream(stream(), metrics.watchers, token.id)
-
-
-class _EventStream(StreamingResponse):
-    """A stream that counts as one of its token's until it ends."""
-
-    media_type = "text/event-stream"
-
-    def __init__(self, events: AsyncIterator[str], watchers: Counter[str], token: str) -> None:
-        super().__init__(events)
-        self._watchers, self._token = watchers, token
-        watchers[token] += 1
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        metrics.watchers[token.id] += 1
         try:
-            await super().__call__(scope, receive, send)
+            while not request.app.state.is_ending():
+                if now["seq"] != seen:
+                    seen, quiet = now["seq"], 0.0
+                    yield f"id: {seen}\nevent: change\ndata: {json.dumps(now)}\n\n"
+                elif quiet >= _KEEPALIVE:
+                    quiet = 0.0
+                    yield ": nothing new\n\n"
+                await asyncio.sleep(POLL_INTERVAL)
+                quiet += POLL_INTERVAL
+                try:
+                    now = await studies.poll(name)
+                    await identify(request)
+                except StoreError:
+                    continue  # the store may come back
+                except HTTPException:
+                    break  # the token was revoked
         finally:
-            self._watchers[self._token] -= 1
-            if not self._watchers[self._token]:
-                del self._watchers[self._token]
+            metrics.watchers[token.id] -= 1
+
+    return StreamingResponse(stream(), media_type="text/event-stream")

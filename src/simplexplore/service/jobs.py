@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
-from simplexplore.errors import Location, MeansError, ProblemError, SimplexploreError, UnlikelyError
+from simplexplore.errors import Location, MeansError, ProblemError, SimplexploreError
 from simplexplore.exploration.lower_bound import lower_bound
 from simplexplore.problem.file import parse_toml, toml_text
 from simplexplore.problem.locations import line_of
@@ -22,14 +22,13 @@ from simplexplore.problem.problem import Problem
 from simplexplore.report.bound_report import bound_document, bound_to_dict
 from simplexplore.report.document import to_dict
 from simplexplore.report.study_words import study_words
-from simplexplore.study.import_export import checked_file
 from simplexplore.study.records import About, CheckedFile
 from simplexplore.study.settings import Settings
 from simplexplore.study.state import State
 from simplexplore.study.status_records import Status
 from simplexplore.study.store import Store
-from simplexplore.study.study import Study, import_rows
-from simplexplore.study.telling import Outcome, Unlikely
+from simplexplore.study.study import Study
+from simplexplore.study.telling import Unlikely
 from simplexplore.study.transaction import Request, Result
 
 try:
@@ -194,18 +193,12 @@ def imported(
     study: Study, text: str, check: bool, key: str | None, unlikely: Unlikely
 ) -> CheckedFile:
     """Tell the rewards of a CSV file, or say what that would do."""
-    if check:
-        return study.check_csv(io.StringIO(text))
-    try:
-        rewards, places, told = import_rows(study, io.StringIO(text), key, unlikely)
-    except UnlikelyError:
-        raise
-    except SimplexploreError as error:
-        if error.place is None:
-            raise
-        return study.check_csv(io.StringIO(text))  # which names all rows that are wrong
-    outcomes = [Outcome(one.pull, one.arm, one.reward, one.outcome) for one in told]
-    return checked_file(rewards, places, outcomes)
+    found = study.check_csv(io.StringIO(text))
+    if not check and not found["faults"]:
+        told = study.import_csv(io.StringIO(text), key=key, unlikely=unlikely)
+        for row, one in zip(found["rows"], told, strict=True):
+            row["outcome"] = one.outcome
+    return found
 
 
 def on_study(where: StoreRef, name: str, work: Callable[[Study], Result]) -> Result:

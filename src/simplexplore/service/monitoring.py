@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from starlette.responses import Response
 
 from simplexplore import __version__
@@ -41,6 +44,7 @@ class Metrics:
     """Requests of this process: how many, how long, how many at the moment."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # they say nothing
         to: dict[str, Any] = {"namespace": "simplexplore", "registry": CollectorRegistry()}
         self._registry = to["registry"]
         self.in_progress = 0
@@ -64,54 +68,29 @@ class Metrics:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Add a request that was answered."""
-        requests, times = self._counters(method if method in _METHODS else "other", route, status)
-        requests.inc()
-        times.observe(seconds)
-
-    @cache  # noqa: B019 - looking them up takes longer than counting
-    def _counters(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        return self._requests.labels(method, route, status), self._seconds.labels(route)
+        known = method if method in _METHODS else "other"
+        self._requests.labels(known, route, status).inc()
+        self._seconds.labels(route).observe(seconds)
 
     def text(self, totals: Mapping[str, int], studies: Sequence[Mapping[str, Any]]) -> bytes:
         """Everything counted, studies by state, and how far some are (as `Study.list` says it)."""
-        return generate_latest(_Scrape(self._registry, totals, studies))
-
-
-@dataclass(frozen=True)
-class _Scrape(Collector):
-    """One reading of a registry and of studies."""
-
-    registry: CollectorRegistry
-    totals: Mapping[str, int]
-    studies: Sequence[Mapping[str, Any]]
-
-    def collect(self) -> Iterator[Metric]:
-        for family in self.registry.collect():
-            # A time of creation for every counter says nothing that is not known.
-            family.samples = [one for one in family.samples if not one.name.endswith("_created")]
-            yield family
-        yield from _of_studies(self.totals, self.studies)
-
-
-def _of_studies(
-    totals: Mapping[str, int], studies: Sequence[Mapping[str, Any]]
-) -> Iterator[Metric]:
-    total = GaugeMetricFamily("simplexplore_studies", "Studies in the store.", labels=["state"])
-    for state in ("running", "stopped", "paused", "archived"):
-        total.add_metric([state], totals[state])
-    yield total
-    for kind, name, field, words in (
-        (CounterMetricFamily, "asked", "asked", "Pulls given out."),
-        (CounterMetricFamily, "rewards", "rewards", "Rewards taken in."),
-        (GaugeMetricFamily, "pending", "pending", "Pulls without a reward."),
-        (GaugeMetricFamily, "progress", "progress", "Share of the evidence needed."),
-        (GaugeMetricFamily, "changed_seconds", "changed", "Time of the last change."),
-    ):
-        family = kind(f"simplexplore_study_{name}", words, labels=["study"])
-        for one in studies:
-            if one[field] is not None:
-                family.add_metric([one["name"]], one[field])
-        yield family
+        to: dict[str, Any] = {"namespace": "simplexplore", "registry": CollectorRegistry()}
+        by_state = Gauge("studies", "Studies in the store.", ["state"], **to)
+        for state in ("running", "stopped", "paused", "archived"):
+            by_state.labels(state).set(totals[state])
+        kind: type[Counter | Gauge]
+        for kind, name, field, words in (
+            (Counter, "asked", "asked", "Pulls given out."),
+            (Counter, "rewards", "rewards", "Rewards taken in."),
+            (Gauge, "pending", "pending", "Pulls without a reward."),
+            (Gauge, "progress", "progress", "Share of the evidence needed."),
+            (Gauge, "changed_seconds", "changed", "Time of the last change."),
+        ):
+            family = kind(f"study_{name}", words, ["study"], **to)
+            for one in studies:
+                if one[field] is not None:
+                    family.labels(one["name"]).inc(one[field])
+        return generate_latest(self._registry) + generate_latest(to["registry"])
 
 
 @router.get("/health")

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -21,7 +22,7 @@ from anyio import to_process
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as HttpRequest
 
-from simplexplore.errors import StoreError, TooLargeError
+from simplexplore.errors import TooLargeError
 from simplexplore.study.study import Study
 from simplexplore.study.transaction import Request, Result
 
@@ -117,34 +118,33 @@ class Threads:
 
 
 class _Waiting(NamedTuple):
-    study: Study
     request: Request[Any]
     outcome: asyncio.Future[Any]
 
 
 class Writer:
-    """Group commit: requests that come while others are being written go next, together.
+    """Group commit for a study: requests that come while others are written go next, together."""
 
-    Each study has one. On SQLite, where writers of all studies take turns anyway, one more is for
-    requests to any study that are quick, so that they share the flush.
-    """
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self, study: Study, pool: ThreadPoolExecutor) -> None:
+        self._study, self._pool = study, pool
         self._lines: OrderedDict[str, deque[_Waiting]] = OrderedDict()
         self._task: asyncio.Task[None] | None = None
 
-    async def commit(self, token: str, study: Study, request: Request[Result]) -> Result:
+    async def commit(self, token: str, request: Request[Result]) -> Result:
         """Be part of a group; the outcome is on the disk when this returns."""
         line = self._lines.setdefault(token, deque())
         if len(line) >= MAX_WAITING:
             raise _busy()
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(study, request, loop.create_future())
+        waiting = _Waiting(request, loop.create_future())
         line.append(waiting)
         if self._task is None:
             self._task = loop.create_task(self._write_all())
-        result: Result = await waiting.outcome
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                result: Result = await waiting.outcome
+        except TimeoutError:
+            raise _late() from None
         return result
 
     async def _write_all(self) -> None:
@@ -153,30 +153,20 @@ class Writer:
         try:
             while self._lines:
                 group = self._next()
-                alarm = loop.call_later(TIMEOUT, self._give_up, group)
-                try:
-                    outcomes = await loop.run_in_executor(self._pool, _written, group)
-                finally:
-                    alarm.cancel()
+                requests = [one.request for one in group]
+                commit = partial(self._study.replica.commit, requests)
+                outcomes = await loop.run_in_executor(self._pool, commit)
                 for one, outcome in zip(group, outcomes, strict=True):
                     _settle(one.outcome, outcome)
                 if len(group) + sum(map(len, self._lines.values())) > 1:
                     await asyncio.sleep(_GATHERING)
         except BaseException as error:
-            for one in (*group, *self._left()):
+            for one in (*group, *(one for line in self._lines.values() for one in line)):
                 _settle(one.outcome, error)
             self._lines.clear()
             raise
         finally:
             self._task = None
-
-    def _left(self) -> list[_Waiting]:
-        return [one for line in self._lines.values() for one in line]
-
-    def _give_up(self, group: list[_Waiting]) -> None:
-        """Answer all who wait: this group, and those behind it."""
-        for one in (*group, *self._left()):
-            _settle(one.outcome, _late())
 
     def _next(self) -> list[_Waiting]:
         """The first request of each token, then the second ones, until these are many events."""
@@ -192,26 +182,6 @@ class Writer:
             if line:
                 self._lines[token] = line  # behind all others
         return group
-
-
-def _written(group: Sequence[_Waiting]) -> list[Any]:
-    """Outcomes of a group, all of it on the disk; in a thread."""
-    parts: dict[tuple[Study, int], list[int]] = {}
-    for i, one in enumerate(group):
-        # What cannot safely be decided twice is not repeated because of others.
-        parts.setdefault((one.study, -1 if one.request.idempotent else i), []).append(i)
-    outcomes: list[Any] = [None] * len(group)
-    for (study, _), part in parts.items():
-        requests = [group[i].request for i in part]
-        found = study.replica.commit(requests, flushing=len(parts) == 1)
-        for i, outcome in zip(part, found, strict=True):
-            outcomes[i] = outcome
-    if len(parts) > 1:  # one flush for the transactions of all studies
-        try:
-            group[0].study.store.flush()
-        except StoreError as error:
-            return [error] * len(group)
-    return outcomes
 
 
 class Processes:

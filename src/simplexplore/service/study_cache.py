@@ -17,9 +17,8 @@ from simplexplore.study.transaction import Request, Result
 from . import jobs
 from .scheduling import Processes, Shares, Threads, Writer
 
-# Studies kept in memory, and their bytes: each is its state, not its journal.
+# Studies kept in memory: each is its state, not its journal, and nothing if it is large.
 _MAX_OPEN = 128
-_MAX_BYTES = 2**31
 
 # Arms of a study that is left to the worker processes: what it takes grows with their square, and
 # would take the interpreter from all others.
@@ -46,7 +45,6 @@ class StudyCache:
         self.threads, self._processes = threads, processes
         self._opening = Shares(_MAX_OPENING, 1)
         self._open: OrderedDict[str, _OpenStudy] = OrderedDict()
-        self._quick = Writer(threads.pool)  # of any study
         self._writing: WeakValueDictionary[str, Shares] = WeakValueDictionary()
         self._polls: dict[str, tuple[float, asyncio.Task[dict[str, Any]]]] = {}
 
@@ -64,22 +62,14 @@ class StudyCache:
 
     async def write(self, token: str, name: str, work: Callable[[Study], Result]) -> Result:
         """Change a study by a function that takes long, and can be pickled."""
-        # One at a time: processes that write to the same study get in each other's way.
-        one_by_one = self._writing.get(name) or Shares(1, 1)
-        self._writing[name] = one_by_one
-        async with one_by_one.turn(token):
-            return await self._processes.run(
-                token, jobs.on_study, self.where, name, work, writing=True
-            )
+        return await self._processes.run(token, jobs.on_study, self.where, name, work, writing=True)
 
     async def commit(self, token: str, name: str, request: Request[Result]) -> Result:
         """Change a study, in one transaction with others who do."""
-        study, writer, is_large = await self._find(token, name)
+        _, writer, is_large = await self._find(token, name)
         if is_large:
             return await self.write(token, name, partial(jobs.decided, request=request))
-        if study.replica.can_share_flush([request]):
-            writer = self._quick
-        return await writer.commit(token, study, request)
+        return await writer.commit(token, request)
 
     async def _find(self, token: str, name: str) -> _OpenStudy:
         """A study, opened if need be; those that nobody has used for longest are let go."""
@@ -88,13 +78,10 @@ class StudyCache:
             async with self._opening.turn(token):
                 study = await self.threads.run(token, lambda: _opened(self.store, name))
             # Somebody else may have been faster.
-            new = _OpenStudy(study, Writer(self.threads.pool), _is_large(study))
+            new = _OpenStudy(study, Writer(study, self.threads.pool), _is_large(study))
             found = self._open.setdefault(name, new)
             self._open.move_to_end(name)
-            while len(self._open) > _MAX_OPEN or (
-                len(self._open) > 1
-                and sum(_weight(one.study) for one in self._open.values()) > _MAX_BYTES
-            ):
+            if len(self._open) > _MAX_OPEN:
                 self._open.popitem(last=False)
         self._open.move_to_end(name)
         return found
@@ -130,8 +117,3 @@ def _opened(store: Store, name: str) -> Study:
 
 def _is_large(study: Study) -> bool:
     return study.problem.size >= _LARGE
-
-
-def _weight(study: Study) -> int:
-    """Bytes that a study may come to need: each pair of arms is an edge of its tables."""
-    return 96 * study.problem.size**2

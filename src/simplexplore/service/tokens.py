@@ -67,7 +67,6 @@ def create_token(store: Store, role: str, note: str = "") -> tuple[Token, str]:
                 id=token.id, digest=_digest(secret), role=role, note=note, created=token.created
             )
         )
-    store.flush()
     return token, f"sx_{token.id}_{secret}"
 
 
@@ -90,7 +89,6 @@ def revoke_token(store: Store, identity: str) -> Token:
             connection.execute(
                 table.update().where(table.c.id == identity).values(revoked=store.clock())
             )
-        store.flush()
     return token
 
 

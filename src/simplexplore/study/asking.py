@@ -15,6 +15,7 @@ from simplexplore.errors import (
 from simplexplore.problem.checks import whole_number
 
 from .events import REWARDED, Event
+from .pending import overdue
 from .pulls import Pull, Pulls, check_key, check_owner, check_text
 from .settings import Definition
 from .state import State
@@ -59,7 +60,7 @@ def _ask(transaction: Transaction, n: int, key: str | None, by: str | None) -> P
     if state.is_paused or state.is_archived:
         raise paused(made.ids.study, state, "gives no pulls")
     now = transaction.now()
-    expired = state.pending.overdue(now, made.expire_after)
+    expired = overdue(state.pending, now, made.expire_after)
     left = len(state.pending) - len(expired)
     given = n
     if budget is not None:

@@ -2,22 +2,18 @@
 
 SQLite (a file, nothing to start; see sqlite_file.py) or PostgreSQL (for many machines).
 
-A transaction outlasts the death of every process; once flushed, a power failure as well.
-Flushing comes after the next writer was let in, and before anything is acknowledged. So
-many writers wait for the disk together, not in turn.
+A transaction that was committed is on the disk: it outlasts the death of every process, and a
+power failure.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
-import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,7 +42,6 @@ class Database:
         self.name = self._url.render_as_string(hide_password=True)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self._pid = os.getpid()
-        self._wanted = threading.local()  # what a thread's next connection is for
         self._file: SqliteFile | None = None
         if self.is_sqlite:
             self._file = SqliteFile(Path(self._url.database or ""), must_exist=must_exist)
@@ -80,17 +75,14 @@ class Database:
             sa.event.listen(engine, "do_connect", connect)
             return engine
         try:
-            engine = sa.create_engine(
+            return sa.create_engine(
                 self._url,
                 pool_size=_KEPT_SESSIONS,
                 max_overflow=-1,
                 pool_use_lifo=True,
+                pool_pre_ping=True,
                 connect_args={"connect_timeout": 10},
             )
-            sa.event.listen(engine, "connect", _prepare_postgresql)
-            sa.event.listen(engine, "checkin", _note_use)
-            sa.event.listen(engine, "checkout", partial(_check_idle, engine.dialect, self._wanted))
-            return engine
         except ModuleNotFoundError as error:
             raise StoreError(
                 f"{self.name}: the driver {error.name!r} is missing; install "
@@ -117,25 +109,11 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that writes; on SQLite the only one at a time. To be flushed."""
+        """A transaction that writes; on SQLite the only one at a time."""
         self.check_process()
         lock = contextlib.nullcontext() if self._file is None else self._file.exclusive_lock()
         with self._translate_errors(), lock, self._connected(writing=True) as connection:
             yield connection
-
-    def flush(self) -> None:
-        """Wait until what was committed is on the disk."""
-        with self._translate_errors():
-            if self._file is not None:
-                self._file.flush()
-                return
-            # The server flushes its log up to this message, as durably as it is set up to.
-            with self._engine.connect() as connection:
-                self.run(
-                    connection,
-                    "SET LOCAL synchronous_commit TO DEFAULT; "
-                    "SELECT pg_logical_emit_message(true, 'simplexplore', ''); COMMIT",
-                )
 
     def checkpoint(self) -> None:
         """Let a plain copy of a SQLite file hold what there is by now, if nobody reads."""
@@ -174,41 +152,17 @@ class Database:
                 raise SettingError(f"cannot write the copy: {error}") from None
             raise
 
-    def run(
-        self,
-        connection: Connection,
-        statement: str,
-        values: Sequence[Any] = (),
-        *,
-        many: bool = False,
-    ) -> Any:
-        """A cursor after a statement, past SQLAlchemy: that takes longer than small statements.
-
-        With `many` there are values for each of many executions. PostgreSQL gets several
-        statements as one message.
-        """
-        raw = _raw(connection)
-        # Several statements cannot be prepared, so that it is the client who puts values in.
-        cursor = self._driver.ClientCursor(raw) if ";" in statement else raw.cursor()
-        try:
-            (cursor.executemany if many else cursor.execute)(statement, values)
-        except self._driver.Error as error:
-            if self._engine.dialect.is_disconnect(error, raw, cursor):
-                connection.invalidate(error)
-            raise
-        return cursor
-
     @contextlib.contextmanager
     def _connected(self, writing: bool) -> Iterator[Connection]:
-        self._wanted.reading = not writing
         with self._engine.connect() as connection:
             with connection.begin():
                 if self._file is not None:
                     _raw(connection).execute("BEGIN IMMEDIATE" if writing else "BEGIN")
                     self._check_file(self._file, connection, writing)
                 yield connection
-            if self._file is not None and _raw(connection).is_frozen:
-                connection.invalidate()  # it would not see what others change
+            if self._file is not None and writing:
+                # Nothing is acknowledged that is in a file without a name.
+                self._check_file(self._file, connection, writing)
 
     def _check_file(self, file: SqliteFile, connection: Connection, writing: bool) -> None:
         try:
@@ -315,34 +269,6 @@ def _raw(connection: Connection) -> Any:
     return connection.connection.dbapi_connection
 
 
-def _prepare_postgresql(connection: Any, _record: object) -> None:
-    # Commits do not wait for the disk while others wait for them; the store flushes.
-    connection.execute("SET synchronous_commit = off")
-    connection.commit()
-
-
-def _note_use(_connection: object, record: Any) -> None:
-    record.info["used"] = time.monotonic()
-
-
-def _check_idle(
-    dialect: Any, wanted: threading.local, connection: Any, record: Any, _proxy: object
-) -> None:
-    """Ask whether the server is still there, unless it was a moment ago.
-
-    Who writes tries again if it is lost; who reads does not.
-    """
-    idle = time.monotonic() - record.info.get("used", math.inf)
-    if idle > _IDLE or getattr(wanted, "reading", True):
-        try:
-            dialect.do_ping(connection)
-        except dialect.loaded_dbapi.Error as error:
-            raise sa.exc.InvalidatePoolError from error
-
-
-# Seconds after which a connection that nobody used may be lost without our knowing.
-_IDLE = 0.2
-
 _UNWRITABLE = "it cannot be written ({}). Nothing was recorded; "
 
 # Complaints about a connection that trying again does not help.
@@ -371,7 +297,7 @@ def _reason(error: BaseException | None, *, is_operational: bool) -> str:
         ("SQLITE_IOERR", "the disk failed ({}). Nothing was recorded; check it and try again."),
         ("SQLITE_BUSY", f"another program kept it locked for {PATIENCE} s ({{}}); try again."),
         ("SQLITE_READONLY", _UNWRITABLE + "check the permissions of the file and its folder."),
-        ("SQLITE_CANTOPEN", "it cannot be opened ({}); check the path and its permissions."),
+        ("SQLITE_CANTOPEN", "it cannot be opened ({}); check its path, permissions and folder."),
     ):
         if name.startswith(start):
             return words.format(text)

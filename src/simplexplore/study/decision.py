@@ -90,10 +90,6 @@ def _said(answer: Mapping[str, Any]) -> tuple[object, ...]:
     return (*(answer.get("policy") or ()), *words)
 
 
-class CorrectedError(Exception):
-    """A reward was voided that is part of a state: that has to be added up anew."""
-
-
 def equal_arrays(mine: Arrays, theirs: Arrays) -> bool:
     """Whether arrays are equal to the last bit."""
     return mine.keys() == theirs.keys() and all(

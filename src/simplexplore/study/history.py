@@ -12,8 +12,9 @@ from simplexplore.exploration.intervals import known_means
 from .decision import Corrections
 from .events import Event, rewards_in
 from .records import HistoryPoint
+from .settings import Definition
 from .state import State
-from .transaction import has_evidence, passes_step
+from .transaction import passes_step
 
 # There is a point at every step of the logarithm of the number of rewards: 2% more. Means with
 # their intervals, which take some milliseconds, are at fewer of them, and not of many arms.
@@ -23,57 +24,39 @@ MEANS_CLOSE = 1e-3
 MAX_MEANS = 100
 
 
-class History:
-    """Points of a study after the events taken in so far, kept in memory.
+class History(State):
+    """A state that remembers how it came about.
 
     Attributes
     ----------
-    state : State
-        After these events.
     points : list of dict
     """
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    def __init__(self, made: Definition, corrections: Corrections) -> None:
+        super().__init__(made.plan, made.seed, made.number, corrections)
         self.points: list[HistoryPoint] = []
 
-    @property
-    def seq(self) -> int:
-        """The last event."""
-        return self.state.seq
-
-    @property
-    def checksum(self) -> int:
-        """The journal's checksum up to it."""
-        return self.state.checksum
-
-    @property
-    def corrections(self) -> Corrections:
-        """Rewards that were voided."""
-        return self.state.corrections
-
     def take(self, events: Sequence[Event]) -> None:
-        """Take in what was recorded, as `State.replay` does."""
-        state = self.state
+        """Take in what was recorded, as `replay` does."""
         piece: list[Event] = []
-        rewards = state.rewards
+        rewards = self.rewards
         for event in events:
             piece.append(event)
             before = rewards
-            if event.seq not in state.corrections.voided:
+            if event.seq not in self.corrections.voided:
                 rewards += rewards_in(event)
             changed = event.kind in ("stopped", "ended", "extended", "voided")
             is_first = rewards > before and not self.points
             if changed or is_first or passes_step(before, rewards, HISTORY_STEP):
-                state.replay(piece)
+                self.replay(piece)
                 piece = []
-                if has_evidence(state):
+                if self.has_evidence:
                     if changed and self.points and self.points[-1]["seq"] == event.seq - 1:
                         del self.points[-1]  # the same, but for what has just changed
-                    self.points.append(_point(state, event.at))
+                    self.points.append(_point(self, event.at))
                     if changed or is_first or passes_step(before, rewards, MEANS_STEP):
-                        _add_means(state, self.points[-1])
-        state.replay(piece)
+                        _add_means(self, self.points[-1])
+        self.replay(piece)
 
 
 def _point(state: State, at: float) -> HistoryPoint:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -17,103 +17,69 @@ from simplexplore.errors import StoreError, UnknownStudyError
 
 from .decision import Corrections
 from .events import Event, from_json, link, to_json
-from .schema import snapshots
+from .schema import events, snapshots, store, studies
 from .settings import Definition
 from .store import Store
 
 # Events that are in memory at a time.
 CHUNK = 50_000
 
-# What every request needs is written out: SQLAlchemy takes longer to find out what was meant than
-# a database to do it.
-_FIELDS = ", ".join(f'"{name}"' for name in Event._fields)
-# Of these columns on PostgreSQL.
-_TYPES = (
-    *("text", "bigint", "integer", "double precision", "text", "text"),
-    *("double precision", "bigint", "bigint"),
+_STUDY = sa.bindparam("study", type_=sa.Integer)
+_COLUMNS = [events.c[name] for name in Event._fields]
+_EVENTS = sa.select(*_COLUMNS).where(events.c.study == _STUDY).order_by(events.c.seq)
+_READ = _EVENTS.where(events.c.seq > sa.bindparam("after")).limit(sa.bindparam("limit"))
+_VOIDS = _EVENTS.where(events.c.kind == "voided", events.c.seq <= sa.bindparam("head"))
+_LAST = (
+    sa.select(events.c.checksum)
+    .where(events.c.study == studies.c.id, events.c.seq == studies.c.head)
+    .scalar_subquery()
 )
-# Of what events are looked up by, there.
+_HEAD = sa.select(
+    studies.c.head,
+    studies.c.checksum,
+    _LAST,
+    studies.c.code,
+    sa.select(store.c.identity).scalar_subquery(),
+).where(studies.c.id == _STUDY)
+# On SQLite the transaction is the lock, and this is no more than a look.
+_LOCK = sa.select(studies.c.id).where(studies.c.id == _STUDY).with_for_update()
+_APPEND = events.insert()
+_UPDATE = studies.update().where(studies.c.id == _STUDY)
+
+# Of what events are looked up by on PostgreSQL.
 _ITEMS = {"seq": "bigint", "pull": "bigint", "key": "text"}
-# What of its state stands in a study's row.
-_HEADS = (
-    *("head", "changed", "state", "delta", "asked", "rewards", "pending", "answer"),
-    "checksum",
-)
 
 
-class _Statements:
-    """For `Database.run`, with the marks that a driver knows for values."""
+def _lookup(column: str, *, is_sqlite: bool) -> sa.TextClause:
+    """Events of a study by their numbers, pulls or keys: a list, on SQLite as JSON.
 
-    def __init__(self, *, is_sqlite: bool) -> None:
-        mark = "?" if is_sqlite else "%s"
-        self._is_sqlite = is_sqlite
-        self.head = f"""
-            SELECT head, checksum, code, (SELECT identity FROM simplexplore_store)
-            FROM studies WHERE id = {mark}
-        """
-        self.read = f"""
-            SELECT {_FIELDS} FROM events WHERE study = {mark} AND seq > {mark}
-            ORDER BY seq LIMIT {mark}
-        """
-        self.by = {column: self._by(column) for column in _ITEMS}
-        self.voids = f"""
-            SELECT {_FIELDS} FROM events WHERE study = {mark} AND kind = 'voided' AND seq <= {mark}
-            ORDER BY seq
-        """
-        # The second statement begins when the lock is held, so that it sees all that others have
-        # recorded.
-        self.lock = f"{self.head} FOR UPDATE; {self.read}; {self.by['key']}"
-        # Progress is not known anew each time.
-        self.update = f"""
-            UPDATE studies SET {", ".join(f"{name} = {mark}" for name in _HEADS)},
-            progress = COALESCE(CAST({mark} AS double precision), progress) WHERE id = {mark}
-        """
-        self.add_events = f"""
-            INSERT INTO events (study, {_FIELDS})
-            VALUES ({", ".join([mark] * (1 + len(Event._fields)))})
-        """
-        # Events are one text, which takes a fraction of the time of nine arrays.
-        columns = (f"CAST(event ->> {i} AS {kind})" for i, kind in enumerate(_TYPES))
-        self.append = f"""
-            WITH added AS (
-                INSERT INTO events (study, {_FIELDS})
-                SELECT {mark}, {", ".join(columns)}
-                FROM json_array_elements(CAST({mark} AS json)) AS event
-            ) {self.update}
-        """
-
-    def _by(self, column: str) -> str:
-        """Events of a study by their numbers, pulls or keys: a list, on SQLite as JSON.
-
-        Both would read the whole study where they think that it has few rows: SQLite without
-        statistics, PostgreSQL of a study that is younger than its statistics. One is told which
-        index to use; the other does not know which study is meant until it has a plan.
-        """
-        if self._is_sqlite:
-            index = "" if column == "seq" else f"INDEXED BY events_by_{column}"
-            return f"""
-                SELECT {_FIELDS} FROM events {index}
-                WHERE study = ? AND "{column}" IN (SELECT value FROM json_each(?)) ORDER BY seq
-            """
-        return f"""
-            SELECT found.* FROM unnest(ARRAY[CAST(%s AS integer)]) AS one(study),
-            unnest(CAST(%s AS {_ITEMS[column]}[])) AS wanted(item),
-            LATERAL (
-                SELECT {_FIELDS} FROM events
-                WHERE events.study = one.study AND events."{column}" = wanted.item OFFSET 0
-            ) AS found ORDER BY seq
-        """
-
-
-_STATEMENTS = {is_sqlite: _Statements(is_sqlite=is_sqlite) for is_sqlite in (True, False)}
-
-
-class HistoryDivergedError(Exception):
-    """A store holds other events than it did.
-
-    An older copy was put back, or a server crashed with events that others had seen and nobody
-    was told of.
+    Both would read the whole study where they think that it has few rows: SQLite without
+    statistics, PostgreSQL of a study that is younger than its statistics. One is told which index
+    to use; the other does not know which study is meant until it has a plan.
     """
+    fields = ", ".join(f'"{name}"' for name in Event._fields)
+    if is_sqlite:
+        index = "" if column == "seq" else f"INDEXED BY events_by_{column}"
+        return sa.text(f"""
+            SELECT {fields} FROM events {index}
+            WHERE study = :study AND "{column}" IN (SELECT value FROM json_each(:items))
+            ORDER BY seq
+        """)
+    return sa.text(f"""
+        SELECT found.* FROM unnest(ARRAY[CAST(:study AS integer)]) AS one(study),
+        unnest(CAST(:items AS {_ITEMS[column]}[])) AS wanted(item),
+        LATERAL (
+            SELECT {fields} FROM events
+            WHERE events.study = one.study AND events."{column}" = wanted.item OFFSET 0
+        ) AS found ORDER BY seq
+    """)
+
+
+_LOOKUPS = {
+    (column, is_sqlite): _lookup(column, is_sqlite=is_sqlite)
+    for column in _ITEMS
+    for is_sqlite in (True, False)
+}
 
 
 class Head(NamedTuple):
@@ -121,6 +87,7 @@ class Head(NamedTuple):
 
     seq: Any  # a number, if the row is whole
     checksum: int | None
+    last: int | None  # the checksum of that event
     code: str
     identity: str
 
@@ -134,7 +101,6 @@ class Journal:
     def __init__(self, store: Store, made: Definition, connection: Connection) -> None:
         self._store, self._made, self._connection = store, made, connection
         self._number, self._name = made.number, made.ids.study
-        self._statements = _STATEMENTS[store.is_sqlite]
 
     def now(self) -> float:
         """What the store's clock says."""
@@ -151,35 +117,15 @@ class Journal:
 
     def head(self) -> Head:
         """The end of the journal."""
-        return self._whole(self._run(self._statements.head))
+        return self._whole(self._run(_HEAD).first())
 
-    def lock(self, after: int, keys: Sequence[str] = ()) -> tuple[Head, list[Event], list[Event]]:
-        """Wait for other writers: decisions are taken one after the other.
+    def lock(self) -> Head:
+        """The end of the journal, which others go on with only when the transaction has ended."""
+        self._run(_LOCK)
+        return self.head()  # a statement that begins when the lock is held sees what others wrote
 
-        Returns the head, events from a given one on, unchecked, and events recorded under keys.
-        """
-        first = max(0, after - 1)
-        if self._store.is_sqlite:  # the transaction is the lock
-            head = self.head()
-            added = self._read(first, CHUNK)
-            keyed = self._by("key", keys)
-        else:  # in one message: others are waiting
-            values = (first, CHUNK, self._number, [*dict.fromkeys(keys)])
-            cursor = self._run(self._statements.lock, self._number, *values)
-            head = self._whole(cursor)
-            cursor.nextset()
-            added = _to_events(cursor)
-            cursor.nextset()
-            keyed = _to_events(cursor)
-        if 0 < after <= head.seq and (not added or added[0].seq != after):
-            raise self.damaged(f"event {after} is missing")
-        return head, added, self._checked(keyed)
-
-    def _run(self, statement: str, *values: Any) -> Any:
-        return self._store.run(self._connection, statement, (self._number, *values))
-
-    def _read(self, after: int, limit: int) -> list[Event]:
-        return _to_events(self._run(self._statements.read, after, limit))
+    def _run(self, statement: sa.Executable, **values: Any) -> sa.CursorResult[Any]:
+        return self._connection.execute(statement, {"study": self._number, **values})
 
     def _by(self, column: str, items: Sequence[Any]) -> list[Event]:
         if not items:
@@ -187,12 +133,11 @@ class Journal:
         wanted: Any = [*dict.fromkeys(items)]
         if self._store.is_sqlite:
             wanted = json.dumps(wanted, ensure_ascii=False)
-        return _to_events(self._run(self._statements.by[column], wanted))
+        return _to_events(self._run(_LOOKUPS[column, self._store.is_sqlite], items=wanted))
 
-    def _whole(self, cursor: Any) -> Head:
-        row = cursor.fetchone()
-        head = None if row is None else Head(*row)
-        if head is None or head[2:] != (self._made.ids.code, self._made.identity):
+    def _whole(self, row: sa.Row[Any] | None) -> Head:
+        head = None if row is None else Head._make(row)
+        if head is None or head[3:] != (self._made.ids.code, self._made.identity):
             raise UnknownStudyError(
                 f"study {self._name!r} is not in {self._store.name} any more: another store "
                 "was put in its place. Nothing was recorded; open it again."
@@ -200,51 +145,33 @@ class Journal:
         if type(head.seq) is not int or head.seq < 0:
             raise self.damaged(f"its row says that the last event is {head.seq!r}")
         if head.seq == 0 and head.checksum is None:
-            return head._replace(checksum=self._number)
+            return head._replace(checksum=self._number, last=self._number)
         return head
 
-    def read(
-        self,
-        after: int,
-        limit: int,
-        *,
-        found: Sequence[Event] = (),
-        checksum: int | None = None,
-    ) -> list[Event]:
-        """Events after a given one.
+    def holds(self, seq: int, checksum: int) -> bool:
+        """Whether the journal up to an event is the one with this checksum."""
+        if seq == 0:
+            return checksum == self._number
+        found = self._by("seq", [seq])
+        return bool(found) and found[0].checksum == checksum
 
-        `found` may hold what `lock` has read; `checksum` is that up to the given event, if it
-        is known: `HistoryDivergedError` says that the store has another one.
-        """
-        if not found:
-            more = limit + (after > 0)
-            found = self._read(max(0, after - 1), more)
+    def read(self, after: int, limit: int) -> list[Event]:
+        """Events after a given one."""
         if after == 0:
-            return self._linked(self._number, 0, found)
-        if not found:
-            return []
-        if found[0].seq != after:
+            return self._linked(self._number, 0, _to_events(self._run(_READ, after=0, limit=limit)))
+        found = _to_events(self._run(_READ, after=after - 1, limit=limit + 1))
+        if not found or found[0].seq != after:
             raise self.damaged(f"event {after} is missing")
-        if checksum not in (None, found[0].checksum):
-            raise HistoryDivergedError
         return self._linked(found[0].checksum, after, found[1:])
 
-    def chunks(
-        self,
-        after: int,
-        head: int,
-        *,
-        found: Sequence[Event] = (),
-        checksum: int | None = None,
-    ) -> Iterator[list[Event]]:
-        """Events up to the head, so that memory stays flat; see `read`."""
+    def chunks(self, after: int, head: int) -> Iterator[list[Event]]:
+        """Events up to the head, so that memory stays flat."""
         while after < head:
-            limit = min(CHUNK, head - after)
-            chunk = self.read(after, limit, found=found, checksum=checksum)
+            chunk = self.read(after, min(CHUNK, head - after))
             if not chunk:
                 raise self.damaged(f"event {after + 1} is missing")
             yield chunk
-            after, checksum, found = chunk[-1].seq, chunk[-1].checksum, ()
+            after = chunk[-1].seq
 
     def of_pulls(self, numbers: Sequence[int]) -> list[Event]:
         """Events of given pulls."""
@@ -256,24 +183,22 @@ class Journal:
 
     def corrections(self, head: int) -> Corrections:
         """Rewards that were voided up to an event."""
-        found = _to_events(self._run(self._statements.voids, head))
-        return Corrections.of(self._checked(found))
+        return Corrections.of(self._checked(_to_events(self._run(_VOIDS, head=head))))
 
     # ------------------------------------------------------------------ writing
 
     def append(self, added: Sequence[Event], head: Mapping[str, Any]) -> None:
         """Add events, and bring what the list of studies shows up to date."""
         rows = [
-            (*event[:5], None if event.data is None else to_json(event.data), *event[6:])
+            {
+                **event._asdict(),
+                "study": self._number,
+                "data": None if event.data is None else to_json(event.data),
+            }
             for event in added
         ]
-        values = (*(head[name] for name in _HEADS), head["progress"], self._number)
-        if self._store.is_sqlite:
-            given = [(self._number, *row) for row in rows]
-            self._store.run(self._connection, self._statements.add_events, given, many=True)
-            self._store.run(self._connection, self._statements.update, values)
-        else:  # in one message: others are waiting
-            self._run(self._statements.append, json.dumps(rows), *values)
+        self._connection.execute(_APPEND, rows)
+        self._run(_UPDATE, **head)
 
     # ------------------------------------------------------------------ snapshots
 
@@ -300,10 +225,10 @@ class Journal:
 
     # ------------------------------------------------------------------ checking
 
-    def _linked(self, checksum: int, seq: int, events: Sequence[Event]) -> list[Event]:
+    def _linked(self, checksum: int, seq: int, found: Sequence[Event]) -> list[Event]:
         """Events that follow the one with this number and checksum."""
         size = self._made.plan.problem.size
-        for event in events:
+        for event in found:
             seq += 1
             if event.seq != seq:
                 raise self.damaged(f"event {seq} is missing; the next one there is {event.seq!r}")
@@ -312,27 +237,27 @@ class Journal:
             if event.arm is not None and not 0 <= event.arm < size:  # compiled code does not look
                 raise self.damaged(f"event {seq} names arm number {event.arm}")
             checksum = event.checksum
-        return list(events)
+        return [*found]
 
-    def _checked(self, events: list[Event]) -> list[Event]:
+    def _checked(self, found: list[Event]) -> list[Event]:
         """Events from anywhere in the journal."""
-        if not events:
-            return events
-        for event in events:
+        if not found:
+            return found
+        for event in found:
             if type(event.seq) is not int:
                 raise self.damaged(f"event {event.seq!r} has no number")
-        before = [event.seq - 1 for event in events if event.seq != 1]
+        before = [event.seq - 1 for event in found if event.seq != 1]
         known = {event.seq: event.checksum for event in self._by("seq", before)} | {0: self._number}
-        for event in events:
+        for event in found:
             if event.seq - 1 not in known:
                 raise self.damaged(f"event {event.seq - 1} is missing")
             self._linked(known[event.seq - 1], event.seq - 1, [event])
-        return events
+        return found
 
 
-def _to_events(cursor: Any) -> list[Event]:
+def _to_events(rows: Iterable[sa.Row[Any]]) -> list[Event]:
     """The rows that a statement found, whole or not."""
-    found = [Event(*row) for row in cursor.fetchall()]
+    found = [Event(*row) for row in rows]
     return [
         event if event.data is None else event._replace(data=from_json(str(event.data)))
         for event in found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import tomllib
+import zlib
 from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from sqlalchemy.engine import Row
 
@@ -16,11 +16,21 @@ from simplexplore.problem.stop_when import check_stop_when
 
 from .events import from_json
 from .records import StateName, StudySummary
+from .schema import studies
 from .settings import Settings
-from .store import Store, of_study
+from .store import Store
 
 # Seconds since 1970 beyond which no calendar goes.
 _LATEST = 1e11
+
+
+# What of a row is fixed when a study is made, and what it counts.
+_FIXED = ("code", "created", "problem", "settings")
+_COUNTS = ("head", "asked", "rewards", "pending")
+
+
+def _checksum(fixed: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(fixed).encode())
 
 
 def _is_count(given: object) -> bool:
@@ -33,11 +43,14 @@ def _is_float(given: object) -> bool:
 
 # What a study's row may say.
 _RIGHT: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("head", "asked", "rewards", "pending"), _is_count),
+    **dict.fromkeys(_COUNTS, _is_count),
     "state": get_args(StateName).__contains__,
     **dict.fromkeys(("created", "changed", "delta"), _is_float),
     "progress": lambda given: given is None or (_is_float(given) and 0 <= given <= 1),
 }
+
+# What a list shows in place of what is damaged, other than 0.
+_BLANK: dict[str, Any] = {"state": "running", "progress": None}
 
 
 def register(store: Store, name: str, problem: Problem, settings: Settings) -> Row[Any]:
@@ -53,16 +66,11 @@ def register(store: Store, name: str, problem: Problem, settings: Settings) -> R
             if earlier.problem != problem.to_text():
                 raise ConflictError(f"the key {settings.key!r} was used for another request.")
             return earlier
-        store.create(
-            connection,
-            name=name,
-            code=secrets.token_hex(3),
-            created=float(store.clock()),
-            problem=problem.to_text(),
-            settings=settings.to_text(),
-            delta=problem.delta,
-        )
-    store.flush()
+        fixed = (secrets.token_hex(3), float(store.clock()), problem.to_text(), settings.to_text())
+        row = dict(zip(_FIXED, fixed, strict=True)) | dict.fromkeys(_COUNTS, 0)
+        row |= {"name": name, "state": "running", "changed": row["created"]}
+        row |= {"delta": problem.delta, "fixed": _checksum(fixed)}
+        connection.execute(studies.insert().values(row))
     store.checkpoint()
     return store.find(name)
 
@@ -83,8 +91,7 @@ def summaries(
 
 def find_damage(row: Mapping[str, Any]) -> str | None:
     """What is wrong with the row of a study, as far as one can tell from it."""
-    fixed = [row[name] for name in ("code", "created", "problem", "settings")]
-    if row["fixed"] != of_study(*fixed):
+    if row["fixed"] != _checksum(tuple(row[name] for name in _FIXED)):
         return "checksum mismatch in its definition (problem or settings)"
     try:
         Settings.from_text(row["settings"])
@@ -109,21 +116,14 @@ def _summary(row: Mapping[str, Any]) -> StudySummary:
     trouble = find_damage(row)
     settings = from_json(row["settings"])
     settings = settings if isinstance(settings, dict) else {}
-    summary: StudySummary = {
-        "name": row["name"],
-        "state": row["state"] if row["state"] in get_args(StateName) else "running",
-        "created": _number(row["created"]),
-        "changed": _number(row["changed"]),
-        "sampler": str(settings.get("sampler", "")),
-        "threshold": str(settings.get("threshold", "")),
-        "delta": _number(row["delta"]),
-        "asked": int(_number(row["asked"])),
-        "rewards": int(_number(row["rewards"])),
-        "pending": int(_number(row["pending"])),
-        "head": int(_number(row["head"])),
-        "progress": row["progress"],
-        "answer": _answer(row),
+    known = {
+        name: row[name] if is_right(row[name]) else _BLANK.get(name, 0)
+        for name, is_right in _RIGHT.items()
     }
+    found = {"name": row["name"], **known, "answer": _answer(row)}
+    found |= {name: str(settings.get(name, "")) for name in ("sampler", "threshold")}
+    order = (name for name in StudySummary.__annotations__ if name in found)
+    summary = cast(StudySummary, {name: found[name] for name in order})
     goal = _goal(str(row["problem"]))
     if goal:
         summary["stop_when"] = goal
@@ -143,11 +143,6 @@ def _goal(problem: str) -> dict[str, float]:
     except (SimplexploreError, ValueError):
         return {}
     return {} if found is None else found.to_dict()
-
-
-def _number(value: object) -> float:
-    """A number as it is; what is none, as nothing: its study is in trouble."""
-    return value if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 def check_name(name: str) -> None:

@@ -5,9 +5,8 @@ are taken one after the other, whoever takes them. Requests that come together s
 and its flush, each decided with what those before it have decided; one that comes alone is such a
 group, too.
 
-On SQLite a transaction keeps the writers of all studies waiting, so what takes long is decided
-before it begins, and decided anew in the seldom case that another process has recorded something
-meanwhile.
+On SQLite a transaction keeps the writers of all studies waiting, so requests are decided before it
+begins, and decided anew in the seldom case that another process has recorded something meanwhile.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from simplexplore.errors import SimplexploreError, StoreError
 
 from .database import Retries
-from .decision import CorrectedError, Corrections
+from .decision import Corrections
 from .events import Event
 from .health import Health, HealthCheck
 from .history import History
-from .journal import CHUNK, Head, HistoryDivergedError, Journal
+from .journal import CHUNK, Head, Journal
 from .records import HistoryPoint
 from .settings import Definition
 from .snapshot import code_of, from_bytes
@@ -34,13 +33,6 @@ from .store import Store
 from .transaction import Request, Result, Transaction, beginning
 
 View = TypeVar("View", History, Health)
-
-# Decisions with so many arms or events, or of studies of which one took so many seconds lately, are
-# not taken while others wait.
-_MANY_ARMS, _MANY_EVENTS, _LONG = 16, 256, 0.02
-
-# How much of a long time is remembered at the next decision: functions are slow until compiled.
-_DECAY = 0.9
 
 # Seconds in which a study that several processes write to decides inside its transactions.
 _CONTENDED = 60.0
@@ -59,13 +51,11 @@ class Replica:
 
     def __init__(self, store: Store, definition: Definition) -> None:
         self.store, self.definition = store, definition
-        self._has_many_arms = definition.plan.problem.size >= _MANY_ARMS
         self._mutex = threading.RLock()
         self._state: State | None = None
         self._views = threading.Lock()  # the first time they take as long as a replay
         self._history: History | None = None
         self._health: Health | None = None
-        self._longest = 0.0  # seconds that a decision took lately
         self._contended_until = 0.0
 
     @contextmanager
@@ -115,7 +105,7 @@ class Replica:
         self.store.check_process()
         with self._views:
             self._history = self._followed(
-                self._history, lambda found: History(beginning(self.definition, found))
+                self._history, lambda found: History(self.definition, found)
             )
             return [point for point in self._history.points if point["seq"] > after]
 
@@ -134,15 +124,10 @@ class Replica:
         with self._reading() as journal:
             head = journal.head().seq
             found = journal.corrections(head)
-            if known is None or known.corrections != found or known.seq > head:
+            if known is None or not _is_prefix(known, journal, head, found):
                 known = new(found)
-            try:
-                for events in journal.chunks(known.seq, head, checksum=known.checksum):
-                    known.take(events)
-            except HistoryDivergedError:
-                known = new(found)
-                for events in journal.chunks(0, head):
-                    known.take(events)
+            for events in journal.chunks(known.seq, head):
+                known.take(events)
             return known
 
     def verify(self) -> bool:
@@ -159,47 +144,34 @@ class Replica:
 
     # ------------------------------------------------------------------ catching up
 
-    def _caught_up(self, journal: Journal, head: Head, found: Sequence[Event] = ()) -> State:
+    def _caught_up(self, journal: Journal, head: Head) -> State:
         """The state after every event up to the head."""
         state, self._state = self._state, None
-        try:
-            if (
-                state is None
-                or state.seq > head.seq
-                or (state.seq == head.seq and state.checksum != head.checksum)
-            ):
-                raise HistoryDivergedError
-            self._catch_up(journal, state, head.seq, found)
-        except (HistoryDivergedError, CorrectedError):
-            state = self._load(journal, head.seq)
-            self._catch_up(journal, state, head.seq)
-        if state.checksum != head.checksum:
+        if state is None or (state.seq, state.checksum, state.checksum) != head[:3]:
+            corrections = journal.corrections(head.seq)
+            if state is None or not _is_prefix(state, journal, head.seq, corrections):
+                state = self._load(journal, head.seq, corrections)
+            for events in journal.chunks(state.seq, head.seq):
+                state.replay(events)
+        if not state.checksum == head.checksum == head.last:
             raise journal.damaged(f"its row and event {head.seq}, the last one, do not agree")
         self._state = state
         return state
 
-    def _load(self, journal: Journal, head: int) -> State:
+    def _load(self, journal: Journal, head: int, corrections: Corrections) -> State:
         """The state from the last snapshot, or from nothing.
 
         A snapshot is used only if it is of the journal that the store holds, of which the last
         events before it are checked here, and all of them by `verify`.
         """
-        corrections = journal.corrections(head)
         fresh = beginning(self.definition, corrections)
         data = journal.snapshot(code_of(fresh))
         state = None if data is None else from_bytes(data, self.definition.plan)
-        if state is None or not 0 < state.seq <= head or state.corrections != corrections:
+        if state is None or not _is_prefix(state, journal, head, corrections):
             return fresh
         first = max(0, state.seq - CHUNK)
-        events = journal.read(first, state.seq - first)
-        return state if events and events[-1].checksum == state.checksum else fresh
-
-    def _catch_up(
-        self, journal: Journal, state: State, head: int, found: Sequence[Event] = ()
-    ) -> None:
-        """Take in what was recorded since."""
-        for events in journal.chunks(state.seq, head, found=found, checksum=state.checksum):
-            state.replay(events)
+        journal.read(first, state.seq - first)
+        return state
 
     # ------------------------------------------------------------------ writing
 
@@ -211,34 +183,22 @@ class Replica:
         result: Result = outcome
         return result
 
-    def commit(self, requests: Sequence[Request[Any]], *, flushing: bool = True) -> list[Any]:
+    def commit(self, requests: Sequence[Request[Any]]) -> list[Any]:
         """Decide requests in one transaction.
 
         Returns results, and errors in place of those that were refused. When this returns, all of
-        it is on the disk, or will be once the store is flushed: who has it not flushed does so
-        before anything is acknowledged.
+        it is on the disk.
         """
         try:
-            return self._committed(requests, flushing)
+            return self._committed(requests)
         except Exception as error:
             # Of a store that is away, all have waited long enough.
             if len(requests) == 1 or (isinstance(error, StoreError) and error.retryable):
                 return [error] * len(requests)
         # Something is wrong with one of them, or with the store: each is told what concerns it.
-        return [self.commit([one], flushing=flushing)[0] for one in requests]
+        return [self.commit([one])[0] for one in requests]
 
-    def can_share_flush(self, requests: Sequence[Request[Any]]) -> bool:
-        """Whether writers of other studies can wait for these: on SQLite, where they are quick.
-
-        They take turns there anyway. Whoever has to read a journal first does not.
-        """
-        return (
-            self.store.is_sqlite
-            and self._state is not None
-            and not self._is_long(_events(requests))
-        )
-
-    def _committed(self, requests: Sequence[Request[Any]], flushing: bool) -> list[Any]:
+    def _committed(self, requests: Sequence[Request[Any]]) -> list[Any]:
         """Decide and write.
 
         A lost connection is tried again for a while, unless it was lost during the commit and
@@ -246,17 +206,20 @@ class Replica:
         """
         retries = Retries()
         while True:
-            attempt = _Attempt()
+            is_committing = False
             try:
                 self.store.check_process()
-                with self._mutex:
-                    outcomes = self._attempt(requests, attempt)
-                if flushing:
-                    self.store.flush()  # other threads go on meanwhile
+                with self._mutex, self._forgetting():
+                    decided = self._decided_before(requests)
+                    with self._writing() as journal:
+                        transaction, outcomes = self._decided_now(journal, requests, decided)
+                        transaction.write(journal)
+                        is_committing = True
+                    self._state = transaction.state
                 return outcomes
             except StoreError as error:
                 is_safe = all(request.idempotent for request in requests)
-                if error.retryable and attempt.is_committing and not is_safe:
+                if error.retryable and is_committing and not is_safe:
                     raise StoreError(
                         f"{error} This may have been recorded all the same: look before you repeat "
                         "it. Under a key, repeating is safe.",
@@ -264,38 +227,41 @@ class Replica:
                     ) from error
                 retries.wait_or_raise(error)
 
-    def _attempt(self, requests: Sequence[Request[Any]], attempt: _Attempt) -> list[Any]:
-        keys = [key for request in requests for key in request.keys]
+    @contextmanager
+    def _forgetting(self) -> Iterator[None]:
+        """Forget the state after an error: what was decided may not have been recorded."""
         try:
-            if self._is_long(_events(requests)):
-                try:
-                    return self._decide_optimistically(requests, keys, attempt)
-                except _ConcurrentWriteError:
-                    self._contended_until = time.monotonic() + _CONTENDED
-            if self._state is None:
-                with self.latest():  # a long replay should not hold up other writers
-                    pass
-            with self._writing() as journal:
-                head, found, keyed = journal.lock(self._state.seq if self._state else 0, keys)
-                began = time.perf_counter()
-                state = self._caught_up(journal, head, found)
-                transaction = Transaction(self.definition, journal, state, keys, keyed)
-                outcomes = self._decided(requests, transaction, attempt, began)
-                self._write(journal, transaction, attempt)
-            return outcomes
+            yield
         except BaseException:
-            if attempt.transaction is not None and attempt.transaction.is_dirty:
-                self._state = None  # what was decided may not have been recorded
+            self._state = None
             raise
 
-    def _decided(
-        self,
-        requests: Sequence[Request[Any]],
-        transaction: Transaction,
-        attempt: _Attempt,
-        began: float,
-    ) -> list[Any]:
-        attempt.transaction, outcomes = transaction, []
+    def _decided_before(self, requests: Sequence[Request[Any]]) -> _Decided | None:
+        """What is decided while the writers of other studies need not wait."""
+        if self.store.is_sqlite and time.monotonic() > self._contended_until:
+            with self._reading() as journal:
+                return self._decided(journal, journal.head(), requests)
+        if self._state is None:  # nor should they for a long replay
+            with self.latest():
+                pass
+        return None
+
+    def _decided_now(
+        self, journal: Journal, requests: Sequence[Request[Any]], before: _Decided | None
+    ) -> tuple[Transaction, list[Any]]:
+        """What was decided before, unless somebody else has written to this study since."""
+        head = journal.lock()
+        if before is not None and before.head != head:
+            self._contended_until = time.monotonic() + _CONTENDED
+            self._state = before = None
+        decided = before or self._decided(journal, head, requests)
+        return decided.transaction, decided.outcomes
+
+    def _decided(self, journal: Journal, head: Head, requests: Sequence[Request[Any]]) -> _Decided:
+        state = self._caught_up(journal, head)
+        keys = [key for request in requests for key in request.keys]
+        found = journal.under_keys(keys)
+        transaction, outcomes = Transaction(self.definition, journal, state, keys, found), []
         for request in requests:
             try:
                 outcomes.append(request.work(transaction))
@@ -303,48 +269,23 @@ class Replica:
                 if transaction.is_broken or isinstance(error, StoreError):
                     raise
                 outcomes.append(error)
-        self._longest = max(_DECAY * self._longest, time.perf_counter() - began)
-        return outcomes
-
-    def _write(self, journal: Journal, transaction: Transaction, attempt: _Attempt) -> None:
-        transaction.write(journal)
-        self._state = transaction.state
-        attempt.is_committing = True
-
-    def _is_long(self, events: int) -> bool:
-        """Whether a decision may take so long that the writers of other studies should not wait."""
-        if not self.store.is_sqlite or time.monotonic() < self._contended_until:
-            return False
-        return self._has_many_arms or events >= _MANY_EVENTS or self._longest > _LONG
-
-    def _decide_optimistically(
-        self, requests: Sequence[Request[Any]], keys: Sequence[str], attempt: _Attempt
-    ) -> list[Any]:
-        """Decide, then write if nobody else has written to this study meanwhile."""
-        with self._reading() as journal:
-            head = journal.head()
-            state, keyed = self._caught_up(journal, head), journal.under_keys(keys)
-            transaction = Transaction(self.definition, journal, state, keys, keyed)
-            outcomes = self._decided(requests, transaction, attempt, time.perf_counter())
-        if transaction.events:
-            with self._writing() as journal:
-                now, *_ = journal.lock(head.seq)
-                if (now.seq, now.checksum) != (head.seq, head.checksum):
-                    raise _ConcurrentWriteError
-                self._write(journal, transaction, attempt)
-        return outcomes
+        return _Decided(head, transaction, outcomes)
 
 
-def _events(requests: Sequence[Request[Any]]) -> int:
-    return sum(request.events for request in requests)
+def _is_prefix(view: State | Health, journal: Journal, head: int, corrections: Corrections) -> bool:
+    """Whether what was made of a journal is what its first events make, with the same voided.
+
+    Another one may have been put in its place: an older copy, or what a server had left of it after
+    a crash.
+    """
+    return (
+        view.seq <= head
+        and view.corrections == corrections
+        and journal.holds(view.seq, view.checksum)
+    )
 
 
-class _ConcurrentWriteError(Exception):
-    """Somebody else has written to the study since a decision was begun."""
-
-
-class _Attempt:
-    """How far a transaction came."""
-
-    transaction: Transaction | None = None
-    is_committing = False
+class _Decided(NamedTuple):
+    head: Head  # of the journal before it
+    transaction: Transaction
+    outcomes: list[Any]

@@ -16,8 +16,8 @@ from .events import KINDS
 from .pending import PendingPull
 from .state import Held, State
 
-# Before names of arrays: as they were at the decision.
-_KEPT = "decision/"
+# Before names of arrays: as they were at the decision. And what holds everything but arrays.
+_KEPT, _META = "decision/", "meta"
 
 
 def code_of(state: State) -> str:
@@ -27,7 +27,6 @@ def code_of(state: State) -> str:
 
 def to_bytes(state: State) -> bytes:
     """A state as bytes: arrays of numbers and a little JSON, nothing that runs code."""
-    # Stores hold snapshots under these names ("books", "flights"): they stay.
     meta = {
         "seq": state.seq,
         "totals": state.totals,
@@ -42,16 +41,13 @@ def to_bytes(state: State) -> bytes:
         "until": state.corrections.until,
         "corrected": state.corrections.decision,
         "announced": state.announced,
-        "by": [pull.by for pull in state.pending.values()],
+        "pending": [(number, *pull) for number, pull in state.pending.items()],
     }
-    pairs = [(number, pull.arm) for number, pull in state.pending.items()]
     kept = {} if state.decision is None else state.decision.arrays
     arrays = {
         **state.engine.workspace.state(),
         **{_KEPT + name: array for name, array in kept.items()},
-        "books": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
-        "flights": np.array(pairs, dtype=np.int64).reshape(-1, 2),
-        "times": np.array([pull.at for pull in state.pending.values()], dtype=float),
+        _META: np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
     }
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
@@ -63,8 +59,7 @@ def from_bytes(data: bytes, plan: Plan) -> State | None:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = dict(file)
-        meta = json.loads(arrays.pop("books").tobytes())
-        pairs, times = arrays.pop("flights"), arrays.pop("times")
+        meta = json.loads(arrays.pop(_META).tobytes())
         state = State(plan, 0)
         if meta["delta"] != plan.delta:
             state.engine.workspace.set_delta(meta["delta"])
@@ -83,8 +78,7 @@ def from_bytes(data: bytes, plan: Plan) -> State | None:
         if meta["decision"] is not None:
             at_stop = {name.removeprefix(_KEPT): array for name, array in kept.items()}
             state.decision = Decision(**meta["decision"], arrays=at_stop)
-        for (number, arm), at, by in zip(pairs, times, meta["by"], strict=True):
-            state.pending.add(int(number), PendingPull(int(arm), float(at), by))
+        state.pending = {number: PendingPull(*pull) for number, *pull in meta["pending"]}
     except (
         ValueError,
         KeyError,

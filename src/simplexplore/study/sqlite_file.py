@@ -1,4 +1,4 @@
-"""A SQLite file: connections to it, the queue of its writers, flushing, and whether it is there.
+"""A SQLite file: connections to it, the queue of its writers, and whether it is there.
 
 Writers queue at a lock file beside the database, because SQLite itself makes waiting writers
 sleep and try again. SQLite does not notice either that its file was deleted or replaced: it
@@ -12,7 +12,6 @@ import contextlib
 import os
 import sqlite3
 import stat
-import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +37,6 @@ class SqliteConnection(sqlite3.Connection):
 
     file: _FileId | None = None
     wal: _FileId | None = None
-    is_frozen = False  # read as if nobody could change it: where nothing can be written
 
 
 _CONNECTIONS: weakref.WeakSet[SqliteConnection] = weakref.WeakSet()
@@ -74,7 +72,6 @@ class SqliteFile:
         self._lock = self._path.with_name(f"{path.name}-lock")
         self._wal = self._path.with_name(f"{path.name}-wal")
         self._may_make = not must_exist
-        self._written = threading.local()  # to which file
 
     # ------------------------------------------------------------------ connections
 
@@ -91,47 +88,24 @@ class SqliteFile:
             with contextlib.suppress(OSError):  # it is there; or SQLite says what is wrong
                 # Digests of tokens are in it: it is for its owner until they say otherwise.
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        connection = sqlite3.connect(
+            f"{self._path.as_uri()}?mode={'rwc' if self._may_make else 'rw'}",
+            uri=True,
+            factory=SqliteConnection,
+            **options,
+        )
+        connection.isolation_level = None  # transactions are not begun by the driver
         try:
-            connection = self._connected("mode=rwc" if self._may_make else "mode=rw", options)
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = NORMAL")
-                connection.execute("PRAGMA foreign_keys = ON")
-            except BaseException:
-                connection.close()
-                raise
-        except sqlite3.OperationalError as error:
-            if not self._is_read_only(error):
-                raise
-            # Where SQLite cannot make the files that it wants beside this one.
-            connection = self._connected("mode=ro&immutable=1", options)
-            connection.is_frozen = True
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+        except BaseException:
+            connection.close()
+            raise
         self._may_make = False
         connection.file = _id(self._path)
         _CONNECTIONS.add(connection)
         return connection
-
-    def _connected(self, mode: str, options: dict[str, Any]) -> SqliteConnection:
-        connection = sqlite3.connect(
-            f"{self._path.as_uri()}?{mode}", uri=True, factory=SqliteConnection, **options
-        )
-        connection.isolation_level = None  # transactions are not begun by the driver
-        return connection
-
-    def _is_read_only(self, error: sqlite3.OperationalError) -> bool:
-        """Whether nothing is wrong but that nothing can be written here."""
-        if not error.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
-            return False
-        if not _may(os.R_OK, self._path) or (
-            _may(os.W_OK, self._path) and _may(os.W_OK, self._path.parent)
-        ):
-            return False
-        if self._wal.exists() and self._wal.stat().st_size:
-            raise StoreError(
-                f"{self._path}: a part of it is in {self._wal.name}, which cannot be read where "
-                "nothing can be written; copy both to a folder of yours, and open the copy."
-            )
-        return True
 
     def check(self, connection: SqliteConnection, *, writing: bool) -> None:
         """Raise `StoreError` if the file that a transaction uses was deleted or replaced."""
@@ -140,8 +114,6 @@ class SqliteFile:
             connection.wal = wal  # it is there as soon as somebody writes
         if _id(self._path) != connection.file or (writing and wal != connection.wal):
             raise self._gone()
-        if writing:
-            self._written.file = connection.file
 
     def _gone(self) -> StoreError:
         return StoreError(
@@ -196,18 +168,6 @@ class SqliteFile:
             with contextlib.closing(sqlite3.connect(place)) as copy:
                 connection.backup(copy)
 
-    def flush(self) -> None:
-        """Wait until what this thread has written is on the disk, under the name it has."""
-        with contextlib.suppress(FileNotFoundError):  # its last user moved it into the database
-            descriptor = os.open(self._wal, os.O_RDWR)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-        written = getattr(self._written, "file", None)
-        if written is not None and _id(self._path) != written:
-            raise self._gone()
-
 
 def _id(path: Path) -> _FileId | None:
     try:
@@ -215,7 +175,3 @@ def _id(path: Path) -> _FileId | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _may(what: int, path: Path) -> bool:
-    return os.access(path, what, effective_ids=os.access in os.supports_effective_ids)

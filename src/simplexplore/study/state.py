@@ -18,9 +18,9 @@ from simplexplore.exploration.plan import Plan
 from simplexplore.kernels.records import ASKED, ELSEWHERE, EXPIRED, EXTENDED, LATE, TOLD
 
 from .answer import answer_of, in_words, withdrawn_in_words
-from .decision import Announced, CorrectedError, Corrections, Decision, equal_arrays
+from .decision import Announced, Corrections, Decision, equal_arrays
 from .events import KINDS, REWARDED, Event, link, rewards_in
-from .pending import PendingPull, PendingPulls
+from .pending import PendingPull
 from .records import Answer, StateName
 
 # Events that change what is known or pending, as compiled code calls them.
@@ -84,7 +84,7 @@ class State:
     held : dict
         Rewards that look impossible, by the number of their event: while there are some, no
         evidence is enough.
-    pending : PendingPulls
+    pending : dict
         Pulls without a reward that have not expired, by number, oldest first.
     decision : Decision or None
         What the study found, once it has stopped; None again after an extension.
@@ -107,7 +107,7 @@ class State:
         self.totals = dict.fromkeys(KINDS, 0)
         self.rewards = 0
         self.held: dict[int, Held] = {}
-        self.pending = PendingPulls()
+        self.pending: dict[int, PendingPull] = {}
         self.decision: Decision | None = None
         self.is_paused = self.is_archived = False
         self.corrections = corrections or Corrections()
@@ -129,10 +129,9 @@ class State:
         return None if self.decision is None else self.decision.answer
 
     @property
-    def can_end(self) -> bool:
-        """Whether there is something that somebody could find good enough."""
-        has_answer = self.engine.has_answer or self.engine.is_infeasible
-        return self.decision is None and has_answer
+    def has_evidence(self) -> bool:
+        """Whether there is a policy, or the finding that there is none, to have evidence of."""
+        return self.engine.has_answer or self.engine.is_infeasible
 
     @property
     def asked(self) -> int:
@@ -146,20 +145,24 @@ class State:
 
         With `rejudge` the evidence says when it was enough, not the journal.
         """
+        for taken in self._folded(events, until_stopped=rejudge):
+            for event in taken:
+                self._apply(event)
+            last = taken[-1]
+            if self.decision is not None:
+                continue
+            if self.engine.is_enough:
+                self._settle(last.seq, last.at, answer_of(self.engine))
+            elif rejudge and last.kind == "ended" and self.has_evidence:
+                self._settle(last.seq, last.at, answer_of(self.engine, _data(last)["reason"]))
+
+    def _folded(self, events: Sequence[Event], *, until_stopped: bool) -> Iterator[list[Event]]:
+        """Hand events to the engine, in pieces that it takes in at once."""
         for batch in self._batches(events):
-            for event in batch:
-                if event.kind == "voided" and _data(event)["voids"] not in self.corrections.voided:
-                    raise CorrectedError
             left = batch
             while left:
-                taken = self._fold(left, until_stopped=rejudge)
-                for event in taken:
-                    self._apply(event)
-                last = taken[-1]
-                if self.engine.is_enough and self.decision is None:
-                    self._settle(last.seq, last.at, answer_of(self.engine))
-                elif rejudge and last.kind == "ended" and self.can_end:
-                    self._settle(last.seq, last.at, answer_of(self.engine, _data(last)["reason"]))
+                taken = self._fold(left, until_stopped)
+                yield taken
                 left = left[len(taken) :]
 
     def _batches(self, events: Sequence[Event]) -> Iterator[list[Event]]:
@@ -194,15 +197,11 @@ class State:
             recorded.append(Event(*content, link(self.checksum, (*content, 0))))
             self._apply(recorded[-1])
 
-        for batch in self._batches(proposed):
-            left = batch
-            while left:
-                taken = self._fold(left, until_stopped=True)
-                for event in taken:
-                    record(event)
-                if self.engine.is_enough and self.answer is None:
-                    record(Event("stopped", data=answer_of(self.engine)))
-                left = left[len(taken) :]
+        for taken in self._folded(proposed, until_stopped=True):
+            for event in taken:
+                record(event)
+            if self.engine.is_enough and self.answer is None:
+                record(Event("stopped", data=answer_of(self.engine)))
         return recorded
 
     def _fold(self, events: list[Event], until_stopped: bool) -> list[Event]:
@@ -267,7 +266,7 @@ class State:
         if kind == "asked":
             assert event.pull is not None
             assert event.arm is not None
-            self.pending.add(event.pull, PendingPull(event.arm, event.at, _by(event)))
+            self.pending[event.pull] = PendingPull(event.arm, event.at, _by(event))
         elif kind in ("told", "expired"):
             assert event.pull is not None
             del self.pending[event.pull]

@@ -66,7 +66,7 @@ def _stop(transaction: Transaction, reason: str, key: str | None) -> Answer:
             raise ConflictError(
                 f"study {study!r} holds a reward that looks impossible: confirm or void it first."
             )
-        if not state.can_end:
+        if not state.has_evidence:
             raise StudyError(
                 f"study {study!r} has nothing to recommend yet: every arm needs a reward first. "
                 "To hand out no more pulls, pause it."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,6 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from simplexplore.errors import StoreError, UnknownStudyError
-from simplexplore.protocol import ALL
 
 from . import schema
 from .database import Database
@@ -20,21 +18,11 @@ from .schema import VERSION, events, make_tables, studies, version_of
 
 _IDENTITY = sa.select(schema.store.c.identity).scalar_subquery().label("identity")
 _STUDY = sa.select(studies, _IDENTITY).where(studies.c.name == sa.bindparam("name"))
-# Studies with the checksum of the event that is their head; from a given place in the order.
+# Studies with the checksum of the event that is their head, the latest change first.
 _PAGE = (
     sa.select(studies, events.c.checksum.label("last"))
-    .select_from(
-        studies.outerjoin(
-            events, (events.c.study == studies.c.id) & (events.c.seq == studies.c.head)
-        )
-    )
-    .where(sa.bindparam("archived", type_=sa.Boolean) | (studies.c.state != "archived"))
+    .outerjoin(events, (events.c.study == studies.c.id) & (events.c.seq == studies.c.head))
     .order_by(studies.c.changed.desc(), studies.c.name.desc())
-    .limit(sa.bindparam("limit", type_=sa.BigInteger))
-)
-_NEXT_PAGE = _PAGE.where(
-    sa.tuple_(studies.c.changed, studies.c.name)
-    < sa.tuple_(sa.bindparam("changed", type_=sa.Double), sa.bindparam("name", type_=sa.Text))
 )
 _TOTALS = sa.select(
     *[
@@ -92,7 +80,6 @@ class Store(Database):
                             "own."
                         )
                     make_tables(connection)
-            self.flush()
             self.checkpoint()
         elif version is None:
             raise StoreError(
@@ -118,36 +105,6 @@ class Store(Database):
         self._queue(connection)
         return connection.execute(_STUDY, {"name": name}).first()
 
-    def create(
-        self,
-        connection: Connection,
-        *,
-        name: str,
-        code: str,
-        created: float,
-        problem: str,
-        settings: str,
-        delta: float,
-    ) -> None:
-        """Add a study, under a name that was reserved."""
-        connection.execute(
-            studies.insert().values(
-                name=name,
-                code=code,
-                created=created,
-                problem=problem,
-                settings=settings,
-                head=0,
-                changed=created,
-                state="running",
-                delta=delta,
-                asked=0,
-                rewards=0,
-                pending=0,
-                fixed=of_study(code, created, problem, settings),
-            )
-        )
-
     def find(self, name: str) -> Row[Any]:
         """A study's row, by name."""
         with self.reading() as connection:
@@ -172,21 +129,16 @@ class Store(Database):
 
         Of what was changed at the same moment, the names decide.
         """
-        wanted: dict[str, Any] = {"limit": ALL if limit is None else limit, "archived": archived}
-        query = _PAGE
+        query = _PAGE.limit(limit)
+        if not archived:
+            query = query.where(studies.c.state != "archived")
         if after is not None:
-            query = _NEXT_PAGE
-            wanted |= {"changed": after[0], "name": after[1]}
+            query = query.where(sa.tuple_(studies.c.changed, studies.c.name) < after)
         with self.reading() as connection:
-            return [dict(row) for row in connection.execute(query, wanted).mappings()]
+            return [dict(row) for row in connection.execute(query).mappings()]
 
     def totals(self) -> dict[str, int]:
         """Sums over all studies: how many there are by state, and of their pulls and rewards."""
         with self.reading() as connection:
             found = connection.execute(_TOTALS).mappings().one()
         return {name: int(value or 0) for name, value in found.items()}
-
-
-def of_study(code: str, created: float, problem: str, settings: str) -> int:
-    """The checksum of what is fixed when a study is made."""
-    return zlib.crc32(repr((code, created, problem, settings)).encode())

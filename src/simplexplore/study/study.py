@@ -17,7 +17,6 @@ from sqlalchemy.engine import Row
 
 from simplexplore import defaults
 from simplexplore.errors import (
-    Location,
     SimplexploreError,
     StoreError,
     TooLargeError,
@@ -37,6 +36,7 @@ from .import_export import (
     write_study,
 )
 from .live_study import LiveStudy
+from .pending import overdue
 from .pulls import (
     Answers,
     Pull,
@@ -401,7 +401,11 @@ class Study(LiveStudy):
         RewardError, PullError, ConflictError
             As `tell` does, naming the line that is wrong.
         """
-        return import_rows(self, path, key, unlikely)[2]
+        check_key(key)
+        rewards, places = read_rewards(path, self.problem)
+        if not rewards:
+            return []
+        return self.replica.run(telling(named(rewards, key), places, unlikely))
 
     def check_csv(self, path: CsvSource) -> CheckedFile:
         """Say what importing a CSV file would do, and name all rows that are wrong.
@@ -635,7 +639,7 @@ class Study(LiveStudy):
                 "now": now,
                 "seed": self.seed,
                 "expire_after": None if math.isinf(self.expire_after) else self.expire_after,
-                "overdue": len(state.pending.overdue(now, self.expire_after)),
+                "overdue": len(overdue(state.pending, now, self.expire_after)),
                 "health": self.replica.health(),
                 **self._status[2],
             }
@@ -654,20 +658,6 @@ class Study(LiveStudy):
             If an event of the journal is damaged; the message says which.
         """
         return self.replica.verify()
-
-
-def import_rows(
-    study: Study,
-    path: CsvSource,
-    key: str | None,
-    unlikely: Unlikely = "hold",
-) -> tuple[list[Reward], list[Location], Answers]:
-    """`Study.import_csv` for those who also want to know what was in the file, and where."""
-    check_key(key)
-    rewards, places = read_rewards(path, study.problem)
-    if not rewards:
-        return rewards, places, []
-    return rewards, places, study.replica.run(telling(named(rewards, key), places, unlikely))
 
 
 def _made_with(store: Store, row: Row[Any]) -> tuple[Problem, Settings, Plan]:

@@ -11,7 +11,7 @@ from simplexplore.errors import ConflictError
 from simplexplore.protocol import ALL
 
 from .decision import Corrections
-from .events import REWARDED, Event
+from .events import Event
 from .journal import Journal
 from .pulls import check_key
 from .settings import Definition
@@ -23,8 +23,9 @@ Result = TypeVar("Result")
 # Events between snapshots: replaying them takes a fraction of a second.
 SNAPSHOT_EVERY = 4_000
 
-# Steps of the logarithm of the number of rewards at which the list of studies is told the progress.
-_PROGRESS_STEP = 0.1
+# Steps of the logarithm of the number of rewards at which the list of studies is told the progress,
+# and events that change it at once.
+_PROGRESS_STEP, _DECISIVE = 0.1, {"stopped", "ended", "extended", "voided"}
 
 
 class Request(NamedTuple, Generic[Result]):
@@ -162,30 +163,26 @@ class Transaction:
 
     # ------------------------------------------------------------------ writing
 
-    @property
-    def is_dirty(self) -> bool:
-        """Whether the state is ahead of what the store is sure to hold."""
-        return self.is_broken or bool(self.events)
-
     def write(self, journal: Journal) -> None:
         """Write what was decided, if anything was."""
         if not self.events:
             return
-        state, changed = self.state, self._now
-        if journal is not self._journal:  # others have changed their studies in the meantime
-            changed = max(changed, journal.now())
+        state = self.state
         head = {
             "head": state.seq,
-            "changed": changed,
+            # Others may have changed their studies since it was decided.
+            "changed": max(self._now, journal.now()),
             "state": state.name,
             "delta": state.engine.plan.delta,
             "asked": state.asked,
             "rewards": state.rewards,
             "pending": len(state.pending),
             "answer": None if state.answer is None else json.dumps(state.answer),
-            "progress": self._progress(),
             "checksum": state.checksum,
         }
+        kinds = {event.kind for event in self.events}
+        if passes_step(self._rewards, state.rewards, _PROGRESS_STEP) or kinds & _DECISIVE:
+            head["progress"] = progress_of(state)
         journal.append(self.events, head)
         # After a correction the journal would have to be read from its beginning.
         if state.seq // SNAPSHOT_EVERY > self._began // SNAPSHOT_EVERY or any(
@@ -193,31 +190,20 @@ class Transaction:
         ):
             journal.save_snapshot(code_of(state), state.seq, to_bytes(state))
 
-    def _progress(self) -> float | None:
-        """Which share of the evidence needed there is; None if that is as it was, or nearly."""
-        state = self.state
-        if state.answer is not None:
-            return 1.0
-        if not has_evidence(state):
-            return 0.0 if state.corrections.voided else None
-        kinds = {event.kind for event in self.events}
-        if not kinds & {"extended", "voided"}:
-            if not kinds.intersection(REWARDED):
-                return None
-            if not passes_step(self._rewards, state.rewards, _PROGRESS_STEP):
-                return None
-        statistic, threshold = state.engine.evidence.weakest()
-        return min(1.0, statistic / threshold)
-
 
 def beginning(made: Definition, corrections: Corrections) -> State:
     """The state before the first event of a study."""
     return State(made.plan, made.seed, made.number, corrections)
 
 
-def has_evidence(state: State) -> bool:
-    """Whether there is a policy, or the finding that there is none, to have evidence of."""
-    return state.engine.has_answer or state.engine.is_infeasible
+def progress_of(state: State) -> float | None:
+    """Which share of the evidence needed there is; None before there is any."""
+    if state.answer is not None:
+        return 1.0
+    if not state.has_evidence:
+        return None
+    statistic, threshold = state.engine.evidence.weakest()
+    return min(1.0, statistic / threshold)
 
 
 def passes_step(before: int, after: int, step: float) -> bool:
