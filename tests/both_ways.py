@@ -41,7 +41,7 @@ def allocate(config, table, run, scratch):
     total = 0.0
     for a in range(config.size):
         run.w[a] = 0.0
-        if config.inside[a] > 0.0:
+        if config.interior_allocation[a] > 0.0:
             run.w[a] = math.exp(run.mean[0, a]) ** 1.5
         total += run.w[a]
     for a in range(-config.size, 0):

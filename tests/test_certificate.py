@@ -101,7 +101,7 @@ def test_certificates_of_any_point_are_below_the_time(name, rows):
         assert found <= shortest * (1 + 2e-8)
         close += found > 0.9 * shortest
     for share in np.linspace(0, 1, 20):
-        w = (1 - share) * best.allocation + share * program.allowed.inside
+        w = (1 - share) * best.allocation + share * program.allowed.interior_allocation
         reached, error = time_and_error(program, w)
         assert reached * (1 + error) >= shortest
     assert 20 < close < 150  # some close, some not

@@ -339,8 +339,8 @@ def test_spent_shares_satisfy_the_rows_that_samples_satisfy():
         before = allowed.b_ub - allowed.A_ub @ w
         after = spent.b_ub - spent.A_ub @ u
         assert (np.sign(np.round(before, 12)) == np.sign(np.round(after, 12))).all()
-    assert spent.A_eq @ spent.deep == pytest.approx(spent.b_eq, abs=1e-12)
-    assert spent.holds_strictly(spent.deep)
+    assert spent.A_eq @ spent.max_slack == pytest.approx(spent.b_eq, abs=1e-12)
+    assert spent.holds_strictly(spent.max_slack)
     assert len(spent.A_eq) == len(allowed.A_eq)
     assert allowed.in_spend() is not allowed
     same = replace_costs(problem, np.full(4, 3.0))

@@ -27,8 +27,8 @@ def test_the_set_has_the_limits_rows_and_the_policies_arms():
     assert allowed.useful_arms.tolist() == [True, True, True, False]
     assert allowed.A_ub.shape == (1, 4)
     assert allowed.A_eq.shape == (2, 4)
-    assert allowed.deep[0] == 0
-    assert allowed.holds_strictly(allowed.deep)
+    assert allowed.max_slack[0] == 0
+    assert allowed.holds_strictly(allowed.max_slack)
     assert allowed.polytope.problem.constraints == problem.exploration
 
 

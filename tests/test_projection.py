@@ -19,7 +19,7 @@ def test_projection_is_the_closest_point(seed):
     engine = engine_for(problem, "cge")
     config = engine.workspace.config
     rows = len(config.shares.b)
-    allowed = config.inside > 0
+    allowed = config.interior_allocation > 0
     rng = np.random.default_rng([seed, 9])
     converged = 0
     for case in range(60):

@@ -79,7 +79,7 @@ def test_a_program_that_fails_takes_nobody_with_it(url):
     assert study.head == 2
 
 
-def test_large_groups_are_decided_before_others_wait(sqlite_url):
+def test_large_groups_are_decide_optimistically_others_wait(sqlite_url):
     """The same journal, also where somebody else writes at the same moment."""
     study = sx.Study.create(sqlite_url, "mix", workers.star(), "ctns")
     rewards = [sx.Reward(0.001 * i, arm="abcde"[i % 5], key=f"{i}") for i in range(600)]

@@ -273,7 +273,10 @@ def test_permuting_arms_permutes_answers(sampler, data, problem, seed):
     # First pulls and turns are in the order of the arms, which must be the same one; and several
     # allocations may have the largest least share.
     ours, theirs = engine.workspace.config, other.workspace.config
-    theirs.useful_arms[:], theirs.inside[:] = place[ours.useful_arms], ours.inside[order]
+    theirs.useful_arms[:], theirs.interior_allocation[:] = (
+        place[ours.useful_arms],
+        ours.interior_allocation[order],
+    )
     rewards = drawn(problem, STEPS, seed)
     taken = np.zeros(problem.size, dtype=int)
     first, second = (x.begin(stream(seed)) for x in (engine, other))

@@ -389,7 +389,8 @@ def test_names_of_ones_own_are_free(tmp_path):
     mine.write_text(
         "HALF = 0.5\ndef _track(x):\n    return HALF * x\n"
         "def allocate(config, table, run, scratch):\n"
-        "    for a in range(config.size):\n        run.w[a] = 2.0 * _track(config.inside[a])\n"
+        "    for a in range(config.size):\n"
+        "        run.w[a] = 2.0 * _track(config.interior_allocation[a])\n"
     )
     rule.write_text(
         "from numba import njit\nHALF = 0.25\n@njit\n"

@@ -81,7 +81,9 @@ def test_cumulative_tracking_follows_within_a_constant(seed, scenario):
             return
         assert -(size - 1) < off.min()
         assert off.max() < 1
-        least = config.inside * (2 * size / 3) * (math.sqrt(size * size + t) - size) - (size - 1)
+        least = config.interior_allocation * (2 * size / 3) * (
+            math.sqrt(size * size + t) - size
+        ) - (size - 1)
         assert (made > least - 1e-9).all()
 
     follow(engine, drawn(problem, 300, [seed, 4]), 300, each=check)

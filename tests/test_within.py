@@ -159,7 +159,9 @@ def test_forced_turns_are_saved_for(rows):
     engine = engine_for(Problem(size, rows, means=means, scenario="anytime"), "top-two", delta=1e-9)
     arms = follow(engine, np.tile(np.array(means)[:, None], (1, steps)), steps)
     turns = size * (np.sqrt(size**2 + steps) - size)
-    assert (np.bincount(arms, minlength=size) > engine.workspace.config.inside * turns / 2).all()
+    assert (
+        np.bincount(arms, minlength=size) > engine.workspace.config.interior_allocation * turns / 2
+    ).all()
 
 
 def test_ties_do_not_starve_an_unlucky_arm():
@@ -229,7 +231,7 @@ def test_most_gain_between_floors_and_caps_is_that_of_a_linear_program(seed):
     )
     config = engine_for(Problem(size), "top-two").workspace.config
     limits = config.spend._replace(
-        size=size, limited=True, floor=floor, cap=cap, inside=np.full(size, 1 / size)
+        size=size, limited=True, lower=floor, upper=cap, interior_allocation=np.full(size, 1 / size)
     )
     share = np.empty(size)
     found = most_between_limits(limits, gain, price, share)

@@ -90,15 +90,15 @@ def solve_lifted(matrix, right):
 def all_rows(config):
     """(above, limit, equal, total) with floors and caps of single arms as rows."""
     unit, allowed, m = np.eye(config.size), config.shares, config.shares.inequalities
-    fixed = np.flatnonzero((allowed.floor == allowed.cap) & (config.inside > 0))
-    room = allowed.floor < allowed.cap
-    capped = np.flatnonzero(room & np.isfinite(allowed.cap))
-    floored = np.flatnonzero(room & (allowed.floor > 0))
+    fixed = np.flatnonzero((allowed.lower == allowed.upper) & (config.interior_allocation > 0))
+    room = allowed.lower < allowed.upper
+    capped = np.flatnonzero(room & np.isfinite(allowed.upper))
+    floored = np.flatnonzero(room & (allowed.lower > 0))
     return (
         np.vstack([allowed.A[:m], unit[capped], -unit[floored]]),
-        np.concatenate([allowed.b[:m], allowed.cap[capped], -allowed.floor[floored]]),
+        np.concatenate([allowed.b[:m], allowed.upper[capped], -allowed.lower[floored]]),
         np.vstack([allowed.A[m:], unit[fixed]]),
-        np.concatenate([allowed.b[m:], allowed.floor[fixed]]),
+        np.concatenate([allowed.b[m:], allowed.lower[fixed]]),
     )
 
 
@@ -107,12 +107,15 @@ class Rows:
 
     def __init__(self, config, costs=None):
         self.above, self.limit, self.equal, self.total = all_rows(config)
-        self.inside, self.deep = config.inside, config.shares.deep
+        self.interior_allocation, self.max_slack = (
+            config.interior_allocation,
+            config.shares.max_slack,
+        )
         if costs is not None:
             self._in_spend(costs)
         self.matrix = np.vstack([self.above, self.equal])
         self.bound = np.concatenate([self.limit, self.total])
-        seen = self.equal[:, self.inside > 0].T
+        seen = self.equal[:, self.interior_allocation > 0].T
         prices = np.linalg.lstsq(seen, np.ones(len(seen)), rcond=None)[0]
         self.start = np.concatenate([np.zeros(len(self.limit)), prices])
         self.m = len(self.limit)
@@ -120,11 +123,14 @@ class Rows:
 
     def _in_spend(self, costs):
         """The same set in shares of what is spent: rows of multiples of allocations."""
-        self.inside, self.deep = spend(self.inside, costs), spend(self.deep, costs)
+        self.interior_allocation, self.max_slack = (
+            spend(self.interior_allocation, costs),
+            spend(self.max_slack, costs),
+        )
         self.above = (self.above - self.limit[:, None]) / costs
         self.limit = np.zeros(len(self.limit))
         others = (self.equal - self.total[:, None]) / costs
-        others = others[np.abs(others[:, self.inside > 0]).max(axis=1) > 1e-12]
+        others = others[np.abs(others[:, self.interior_allocation > 0]).max(axis=1) > 1e-12]
         self.equal = np.vstack([np.ones(len(costs)), others])
         self.total = np.eye(len(self.equal))[0]
 
@@ -175,9 +181,9 @@ class Rows:
         shift = solve_lifted((self.equal * w) @ self.equal.T, self.total - self.equal @ w)
         w[:] = np.maximum(w * (1 + self.equal.T @ shift), 0.0)
         excess = self.above @ w - self.limit
-        room = self.limit - self.above @ self.deep
+        room = self.limit - self.above @ self.max_slack
         lean = max([0.0, *(e / (e + r) for e, r in zip(excess, room, strict=True) if e > 1e-14)])
-        w[:] = (1 - lean) * w + lean * self.deep
+        w[:] = (1 - lean) * w + lean * self.max_slack
 
 
 def spend(w, costs):
@@ -198,8 +204,8 @@ def improved(law, edges, mu, w, q, rows, within, pulls, costs):
     tolerance = max(1e-3, 1 / math.sqrt(pulls))
     if q[0] == 0:
         q[:] = 1 / len(q)
-    w[:] = (1 - 1e-6) * w + 1e-6 * rows.inside
-    usable = rows.inside > 0
+    w[:] = (1 - 1e-6) * w + 1e-6 * rows.interior_allocation
+    usable = rows.interior_allocation > 0
     gap = math.inf
     for _ in range(300):
         d = np.zeros(edges.shape)
@@ -241,7 +247,7 @@ def improved(law, edges, mu, w, q, rows, within, pulls, costs):
     if not gap < 1.0:
         q[:] = 0.0
         rows.x[:] = 0.0
-        w[:] = rows.inside
+        w[:] = rows.interior_allocation
     return gain
 
 
@@ -250,14 +256,14 @@ class Guard:
 
     def __init__(self, config):
         unit, allowed, m = np.eye(config.size), config.shares, config.shares.inequalities
-        floor, cap = allowed.floor, allowed.cap
+        floor, cap = allowed.lower, allowed.upper
         capped, floored = np.isfinite(cap), floor > 0
         self.uses_up = np.vstack([allowed.A[:m], unit[capped]])
         self.least = np.concatenate([allowed.b[:m], cap[capped]])
         self.above = np.vstack([self.uses_up, -unit[floored]])
         self.limit = np.concatenate([self.least, -floor[floored]])
         self.equal, self.total = allowed.A[m:], allowed.b[m:]
-        self.arms = config.inside > 0
+        self.arms = config.interior_allocation > 0
         moves = np.abs(self.equal - self.total[:, None])
         self.step = moves[:, self.arms].max(axis=1)[:, None]
         held = (floor == cap) & capped

@@ -41,7 +41,7 @@ class Twin:
         self.rows = Rows(config)
         self.spend = Rows(config, self.costs) if np.ptp(self.costs) else self.rows
         self.guard = Guard(config)
-        self.fallback_allocation = config.inside.copy()
+        self.fallback_allocation = config.interior_allocation.copy()
         self.pulls_per_use = self.guard.pulls_per_use()
         self.solved, self.due, self.price = None, 0.0, np.ones(self.size)
         self.turns, self.taken, self.saved_for = 0, np.zeros(self.size), None
@@ -50,7 +50,7 @@ class Twin:
         self.choices = Xoshiro(words[1])
         self.n = np.zeros(self.size)
         self.mean = np.zeros(self.size)
-        self.target = config.inside.copy()  # the first arm is chosen
+        self.target = config.interior_allocation.copy()  # the first arm is chosen
         self.warm = False
         # A table of our own, so that the engine's grows as it would.
         self.table = self._own_table(engine)
@@ -64,7 +64,7 @@ class Twin:
         return engine.workspace.table.fresh()
 
     def _first_allocation(self, plan):
-        inside = self.rows.inside
+        inside = self.rows.interior_allocation
         if self.sampler == "oracle":
             return np.array(plan.allocation)
         if self.sampler == "uniform" and self.anytime:
@@ -73,7 +73,7 @@ class Twin:
         return inside.copy()
 
     def project(self, y, loose, r):
-        return project(y, loose, r.above, r.limit, r.equal, r.total, r.inside > 0)
+        return project(y, loose, r.above, r.limit, r.equal, r.total, r.interior_allocation > 0)
 
     @property
     def mu(self):
@@ -101,9 +101,9 @@ class Twin:
         """The next arm, or STOP; the engine's run decides ties only."""
         self.chosen = int(followed.integers[2])
         if not self.warm:
-            waiting = np.flatnonzero((self.rows.inside > 0) & (self.n == 0))
+            waiting = np.flatnonzero((self.rows.interior_allocation > 0) & (self.n == 0))
             if len(waiting):
-                self.target += self.rows.inside
+                self.target += self.rows.interior_allocation
                 return self.first_arm(waiting) if self.anytime else int(waiting[0])
             self.warm = True
         self.recommend(followed)
@@ -243,7 +243,7 @@ class Twin:
 
     def _turn(self):
         """In proportion to `inside`; if limits forbid an arm, on and on until it has been paid."""
-        inside, wanted = self.rows.inside, self.saved_for
+        inside, wanted = self.rows.interior_allocation, self.saved_for
         if wanted is None:
             arms = np.flatnonzero(inside)
             wanted = int(arms[np.argmin((self.taken[arms] + 0.5) / inside[arms])])
@@ -270,7 +270,7 @@ class Twin:
             if self.saved_for is not None or due > self.turns:
                 return [np.eye(self.size)[self._turn()]]
         elif due > self._turns_due(self.pulls - 1):
-            arms = np.flatnonzero(self.rows.inside)
+            arms = np.flatnonzero(self.rows.interior_allocation)
             return [np.eye(self.size)[arms[due % len(arms)]]]
         if self.anytime:
             tried = (edges**2).sum(axis=1) / (edges**2 @ (1 / (self.n * self.pulls_per_use)))
@@ -319,7 +319,7 @@ class Twin:
             direct = min(0.4, part * min(2.0, max(0.5, 10 / self.size)))
             part = direct if self.tracking == "direct" else 0.5 * part
             share = part / (1 + part)
-            tracked = (1 - share) * self.w + share * self.rows.inside
+            tracked = (1 - share) * self.w + share * self.rows.interior_allocation
         self.target += tracked
         owed = self.target
         if self.tracking == "direct":

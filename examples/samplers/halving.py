@@ -55,6 +55,6 @@ def allocate(config, table, run, scratch):
         wanted[a], ones[a] = (1.0 if high - low > 1e-12 else 0.0), 1.0
         total += wanted[a]
     for a in range(config.size):
-        wanted[a] = run.w[a] = wanted[a] / total if total > 0.0 else config.inside[a]
+        wanted[a] = run.w[a] = wanted[a] / total if total > 0.0 else config.interior_allocation[a]
     if config.anytime:
         project(config.shares, run.duals, wanted, ones, price, run.w)

@@ -33,7 +33,7 @@ def allocate(config, table, run, scratch):
                 left += 1.0 - wanted[table.arm[k]]
                 wanted[table.arm[k]] = 1.0
     for a in range(config.size):
-        wanted[a] = wanted[a] / left if left > 0.0 else config.inside[a]
+        wanted[a] = wanted[a] / left if left > 0.0 else config.interior_allocation[a]
         run.w[a] = wanted[a]
     if config.anytime:
         project(config.shares, run.duals, wanted, ones, price, run.w)

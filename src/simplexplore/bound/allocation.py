@@ -55,7 +55,7 @@ def optimal_allocation(information: Information, allowed: AllocationSet) -> Allo
     """Minimise the largest 1 / D_e(w) over the allowed allocations."""
     program = Program(information, allowed)
     if program.has_one:
-        w, unique = allowed.deep, True
+        w, unique = allowed.max_slack, True
         value = information.closest(w).value
         weights = (np.arange(program.count) == value.argmin()).astype(float)
         prices, equality_prices = np.zeros(len(allowed.b_ub)), np.zeros(len(allowed.b_eq))

@@ -44,7 +44,7 @@ class AllocationSet:
         needs to try them.
     costs : (K,) array
         What one sample of each arm costs.
-    deep : (K,) array
+    max_slack : (K,) array
         An allocation at which all inequalities hold strictly: rows, and w >= 0 of `arms`.
     polytope : Polytope or None
         The same set as policies; None for all allocations.
@@ -59,8 +59,8 @@ class AllocationSet:
     arms: Mask
     useful_arms: Mask
     costs: Array
-    deep: Array
-    _inside: Callable[[], Array] = field(compare=False, repr=False)
+    max_slack: Array
+    _interior: Callable[[], Array] = field(compare=False, repr=False)
     polytope: Polytope | None = field(default=None, compare=False, repr=False)
 
     @classmethod
@@ -71,7 +71,7 @@ class AllocationSet:
             own = replace(cls.feasible(limits), useful_arms=_useful_arms(polytope))
             if limits.dimension == 0 and limits.form.start is not None:  # exact, however small
                 policy = limits.form.start.policy
-                own = replace(own, _inside=lambda: policy, deep=policy)
+                own = replace(own, _interior=lambda: policy, max_slack=policy)
             return own
         return cls.feasible(polytope) if scenario == "anytime" else cls.simplex(polytope)
 
@@ -90,8 +90,8 @@ class AllocationSet:
             arms=arms,
             useful_arms=useful_arms,
             costs=polytope.problem.costs,
-            deep=arms / arms.sum(),
-            _inside=lambda: useful_arms / useful_arms.sum(),
+            max_slack=arms / arms.sum(),
+            _interior=lambda: useful_arms / useful_arms.sum(),
         )
 
     @classmethod
@@ -103,18 +103,18 @@ class AllocationSet:
             arms=useful_arms,
             useful_arms=useful_arms,
             costs=polytope.problem.costs,
-            deep=polytope.max_slack_policy(),
-            _inside=lambda: polytope.interior_allocation,
+            max_slack=polytope.max_slack_policy(),
+            _interior=lambda: polytope.interior_allocation,
             polytope=polytope,
         )
 
     @cached_property
-    def inside(self) -> Array:
+    def interior_allocation(self) -> Array:
         """The allocation that gives each arm in play the same part of what it could get.
 
         Runs begin with it; bounds do without.
         """
-        return self._inside()
+        return self._interior()
 
     @cached_property
     def free(self) -> Indices:
@@ -176,8 +176,9 @@ class AllocationSet:
 
     @property
     def width(self) -> float:
-        """How far `deep` keeps from every inequality."""
-        return float(min(self.room(self.deep).min(initial=1.0), self.deep[self.arms].min()))
+        """How far `max_slack` keeps from every inequality."""
+        slack = self.max_slack
+        return float(min(self.room(slack).min(initial=1.0), slack[self.arms].min()))
 
     def with_fixed(self) -> AllocationSet:
         """The same set, its fixed arms written as equalities."""
@@ -221,9 +222,9 @@ class AllocationSet:
         """
         if np.ptp(self.costs) == 0:
             return self.with_fixed()
-        deep, inside = self._spent(self.deep), lambda: self._spent(self.inside)
+        slack, interior = self._spent(self.max_slack), lambda: self._spent(self.interior_allocation)
         if self.is_simplex:
-            return replace(self, deep=deep, _inside=inside)
+            return replace(self, max_slack=slack, _interior=interior)
         own = self.as_rows()
         above = own._homogeneous(own.A_ub, own.b_ub)
         equal = independent(own._homogeneous(own.A_eq, own.b_eq), own.arms)
@@ -234,8 +235,8 @@ class AllocationSet:
             b_ub=np.zeros(len(above)),
             A_eq=equal,
             b_eq=np.r_[1.0, np.zeros(len(equal) - 1)],
-            deep=deep,
-            _inside=inside,
+            max_slack=slack,
+            _interior=interior,
         )
 
     def _homogeneous(self, rows: Array, bound: Array) -> Array:
@@ -261,7 +262,7 @@ class AllocationSet:
         return bool(self.room(w).min(initial=1.0) > 0 and w[self.free].min() > 0)
 
     def restore_feasibility(self, w: Array) -> Array:
-        """Mend the last digits: meet equalities again, then lean towards `deep` until rows hold."""
+        """Mend the last digits: meet equalities again, then lean to `max_slack` until rows hold."""
         w = w.copy()
         equal = self.A_eq[:, self.free]
         weighted = equal * w[self.free]
@@ -269,9 +270,9 @@ class AllocationSet:
         w[self.free] *= 1.0 + equal.T @ shift
         excess = -self.room(w)
         broken = excess > 0
-        room = self.room(self.deep)[broken]
+        room = self.room(self.max_slack)[broken]
         lean = float((excess[broken] / (excess[broken] + room)).max(initial=0.0))
-        return (1.0 - lean) * w + lean * self.deep
+        return (1.0 - lean) * w + lean * self.max_slack
 
 
 def independent(equal: Array, moving: Mask) -> Array:

@@ -210,7 +210,7 @@ def _without_program(
     """A bound of 0 or infinity, whatever the allocation."""
     return ScenarioBound(
         characteristic_time=time,
-        allocation=allowed.deep,
+        allocation=allowed.max_slack,
         lower_bound=time * kl if time and kl else 0.0,
         relative_gap=0.0,
         closest_alternative=alternative,

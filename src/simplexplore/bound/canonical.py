@@ -66,7 +66,7 @@ def _rest(program: Program, point: Point) -> Program:
         A_eq=kept,
         b_eq=kept @ point.w,
         arms=moving,
-        deep=point.w,
+        max_slack=point.w,
     )
     touched = (moving[information.index] & information.used).any(axis=1)
     return Program(information.only(np.flatnonzero(touched)), face)

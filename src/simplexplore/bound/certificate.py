@@ -151,7 +151,7 @@ def lower_limit(
         minlength=information.size,
     )
     if program.has_one:
-        best = float(gain @ allowed.deep)
+        best = float(gain @ allowed.max_slack)
         return 1.0 / (best * (1 + (8 + len(gain)) * EPS)) if 0 < best < np.inf else 0.0
     above, equal = np.maximum(prices, 0.0) / scale, equality_prices / scale
     net = gain - (allowed.A_ub.T @ above + allowed.A_eq.T @ equal)

@@ -113,7 +113,7 @@ def _without_samples(
     """An answer that takes no samples (time 0), or that none settle: arms that matter get none."""
     return RelaxedBound(
         characteristic_time=time,
-        allocation=allowed.deep,
+        allocation=allowed.max_slack,
         lower_bound=least if kl else 0.0,
         relative_gap=0.0,
         closest_alternative=None,
@@ -172,7 +172,7 @@ def _against_all(
     worst = value - float(polytope.optimal_vertex(-mu).policy @ mu)
     best_time, best_w = math.inf, best.allocation.w
     for lean in LEANS:
-        w = np.maximum((1 - lean) * best.allocation.w + lean * allowed.deep, 1e-12)
+        w = np.maximum((1 - lean) * best.allocation.w + lean * allowed.max_slack, 1e-12)
         known = time = 1.0 / float(best.information.closest(w).value.min())
         price = np.where(
             allowed.arms, (polytope.problem.rewards.width * sigma) ** 2 * allowed.costs / w, 0.0

@@ -68,7 +68,7 @@ class LossSearch:
         self.feasible = AllocationSet.feasible(answers.polytope).as_rows()
         self.loss = ((corners @ mu).max() - mu) / answers.epsilon
         self.losses = corners @ self.loss
-        self.inside = 0.9 * w + 0.1 * allowed.deep
+        self.interior_allocation = 0.9 * w + 0.1 * allowed.max_slack
         sigma = answers.polytope.problem.rewards.sigmas(len(mu))
         self.price = 2 * sigma**2 * allowed.costs / answers.epsilon**2
         unit = float(self.times(policy, w, policy @ self.loss).max())
@@ -113,11 +113,11 @@ class LossSearch:
     def learn(self, policy: Array, w: Array, known: Array, loss: float, bound: float) -> bool:
         """Add what shows that a program's point takes longer than its bound; False for nothing."""
         for lean in (0.01, 0.001):  # at zero tangents would be vertical
-            leaning = (1 - lean) * w + lean * self.inside
+            leaning = (1 - lean) * w + lean * self.interior_allocation
             time = float(self.times(policy, leaning, policy @ self.loss).max())
             if time < self.time:
                 self.time, self.policy = time, policy
-                self.inside = 0.9 * leaning + 0.1 * self.allowed.deep
+                self.interior_allocation = 0.9 * leaning + 0.1 * self.allowed.max_slack
             times = self.times(policy, leaning, loss)
             hard = np.flatnonzero(times > bound + TOLERANCE / 8)
             new = hard[~self.rivals[hard]]

@@ -119,7 +119,7 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
         slope[rows, count : count + size] = closest.gradient
         return value, slope
 
-    w = 0.99 * start.allocation.w + 0.01 * allowed.deep
+    w = 0.99 * start.allocation.w + 0.01 * allowed.max_slack
     z = np.concatenate([shares / shares.sum(), w, [1.0]])
     unit = float(at(z)[0].min())
     cap = 1e3
@@ -135,7 +135,10 @@ def better_mix(answers: Answers, mu: Array, allowed: AllocationSet, start: Solve
 
     upward = np.zeros(len(z))
     upward[-1] = -1.0
-    shares_within, w_within = [(0.0, 1.0)] * count, [(1e-6 * x, 1.0) for x in allowed.deep]
+    shares_within, w_within = (
+        [(0.0, 1.0)] * count,
+        [(1e-6 * x, 1.0) for x in allowed.max_slack],
+    )
     settings: dict[str, Any] = {
         "fun": lambda z: -z[-1],
         "x0": z,
@@ -170,7 +173,7 @@ def _sets_of(allowed: AllocationSet, count: int, length: int) -> list[Any]:
 
     rows = np.zeros((1 + len(allowed.b_eq) + len(allowed.b_ub), length))
     rows[0, :count] = 1.0
-    rows[1:, count : count + len(allowed.deep)] = np.vstack([allowed.A_eq, allowed.A_ub])
+    rows[1:, count : count + len(allowed.max_slack)] = np.vstack([allowed.A_eq, allowed.A_ub])
     equal, totals = len(allowed.b_eq) + 1, np.append(1.0, allowed.b_eq)
     found = [LinearConstraint(rows[:equal], totals, totals)]
     if len(allowed.b_ub):

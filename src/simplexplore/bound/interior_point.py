@@ -123,7 +123,7 @@ def solve(program: Program) -> Point:
         return certified_gap(program, point), point
 
     best = certified(predictor_corrector(newton))
-    if best[0] > GOOD_GAP + rounding and allowed.holds_strictly(allowed.deep):
+    if best[0] > GOOD_GAP + rounding and allowed.holds_strictly(allowed.max_slack):
         best = min(best, certified(path_following(newton)), key=lambda x: x[0])
     return best[1]
 
@@ -295,7 +295,7 @@ class Newton:
 
     def point_at(self, longer: float) -> tuple[Point, State]:
         """The allocation deepest inside, t so many times its largest time, no multipliers."""
-        w = self.allowed.deep
+        w = self.allowed.max_slack
         unit = 1.0 / self.program.time(w)
         t, none = longer * float(self.at(w, unit).time.max()), np.zeros(self.ends[1] + self.size)
         return self.feasible(Point(w, t, none, none, np.zeros(len(self.equal)), self.ends, unit))

@@ -123,7 +123,7 @@ def make_config(
         levels = kk21_levels(rewards.closed_form, log_union, largest)
     low, high = rewards.to_unit(rewards.range_of_means())
     domain = rewards.unit_domain() or (-np.inf, np.inf)
-    arms = np.flatnonzero(allowed.inside > 0)
+    arms = np.flatnonzero(allowed.interior_allocation > 0)
     scenario = scenario_of_rule(allowed)
     priced = bool(np.ptp(allowed.costs))
     shares = _limits(allowed)
@@ -156,14 +156,14 @@ def make_config(
         allowed_excess=problem.initial_excess,
         # Counts are whole numbers: an equality holds up to one pull.
         steps=np.abs(shares.A - shares.b[:, None])[:, arms].max(axis=1),
-        inside=allowed.inside,
+        interior_allocation=allowed.interior_allocation,
         shares=shares,
         pulls_per_use=allowed.pulls_per_use,
         priced=priced,
         costs=allowed.costs / allowed.costs.mean() if priced else np.ones(problem.size),
         spend=_limits(allowed.as_rows().in_spend()) if priced else shares,
         useful_arms=arms,
-        initial_allocation=allowed.inside.copy(),
+        initial_allocation=allowed.interior_allocation.copy(),
         levels=levels,
         tilts=make_tilts(rewards),
         tracks_wealth=tracks_wealth,
@@ -190,11 +190,11 @@ def _limits(allowed: AllocationSet) -> records.AllocationConstraints:
         b=np.concatenate([allowed.b_ub, allowed.b_eq]),
         inequalities=len(allowed.b_ub),
         limited=bool(allowed.lower.any() or np.isfinite(allowed.upper).any()),
-        floor=np.ascontiguousarray(allowed.lower),
-        cap=np.where(allowed.inside > 0, allowed.upper, 0.0),
+        lower=np.ascontiguousarray(allowed.lower),
+        upper=np.where(allowed.interior_allocation > 0, allowed.upper, 0.0),
         start=allowed.start,
-        inside=allowed.inside,
-        deep=allowed.deep,
+        interior_allocation=allowed.interior_allocation,
+        max_slack=allowed.max_slack,
     )
 
 
@@ -255,9 +255,9 @@ def _initial_allocation(plan: Plan, config: records.RunConfig) -> Array:
         projected = _projected(config, np.full(config.size, 1.0 / config.size))
         # An arm that the projection leaves out would never be sampled again, and a run
         # that needs it never end: lean inwards a little.
-        starved = (projected < LEAN * config.inside).any()
-        return (1 - LEAN) * projected + LEAN * config.inside if starved else projected
-    return config.inside.copy()
+        starved = (projected < LEAN * config.interior_allocation).any()
+        return (1 - LEAN) * projected + LEAN * config.interior_allocation if starved else projected
+    return config.interior_allocation.copy()
 
 
 def _projected(config: records.RunConfig, target: Array) -> Array:

@@ -422,7 +422,7 @@ def _check_allocation(sampler: Sampler, config: records.RunConfig, w: Array) -> 
         )
     allowed = config.shares
     above, equal = np.split(allowed.A @ w - allowed.b, [allowed.inequalities])
-    beyond = max((w - allowed.cap).max(), (allowed.floor - w).max())
+    beyond = max((w - allowed.upper).max(), (allowed.lower - w).max())
     if max(above.max(initial=0.0), np.abs(equal).max(initial=0.0), beyond) > _OFF:
         raise SettingError(
             f"{sampler.file.name} left the allocation {shares} in run.w, which does not "

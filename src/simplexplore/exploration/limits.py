@@ -41,7 +41,7 @@ def excess_bound(allowed: AllocationSet, allowed_excess: float = 0.0) -> float |
     """
     if allowed.is_simplex:
         return None
-    played = np.flatnonzero(allowed.inside > 0)
+    played = np.flatnonzero(allowed.interior_allocation > 0)
     own = allowed.with_fixed()
     above = (own.A_ub - own.b_ub[:, None])[:, played]
     equal = (own.A_eq - own.b_eq[:, None])[:, played]

@@ -120,7 +120,7 @@ def _planned(problem: Problem, base: Bound, measured: Array) -> MeasuredPlan:
         found = _scenario(
             problem,
             planner,
-            solved or planner.unsolved(own.deep),
+            solved or planner.unsolved(own.max_slack),
             known=base.scenarios[name].characteristic_time,
             missed=tuple(UnidentifiableArm(problem.arms[a], ()) for a in missed),
         )

@@ -191,7 +191,7 @@ class Planner:
         """Move answer and shares away from alternatives until there are no closer ones."""
         known, best = Alternatives(self.limits, self.run), None
         spend: Array = np.zeros(self.limits.size)
-        spend[self._free] = np.maximum(allowed.deep[self._free], MIN_SHARE)
+        spend[self._free] = np.maximum(allowed.max_slack[self._free], MIN_SHARE)
         spend /= spend.sum()
         for _ in range(MAX_ALTERNATIVES):
             known, far, least = self._closest(known, answer, spend)

@@ -113,7 +113,7 @@ class Workspace:
 
     def _check_samples(self) -> None:
         """Refuse limits that leave no samples to an arm that some policy uses."""
-        starved = np.flatnonzero(self.allowed.useful_arms & ~(self.allowed.inside > 0))
+        starved = np.flatnonzero(self.allowed.useful_arms & ~(self.allowed.interior_allocation > 0))
         if len(starved):
             arms = listed(self.plan.problem.arms[a] for a in starved)
             raise ProblemError(

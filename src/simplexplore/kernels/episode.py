@@ -44,7 +44,7 @@ def begin(config: RunConfig, table: EdgeTable, run: RunState) -> None:
         run.clipped_mean[a] = min(max(0.0, config.lowest), config.highest)
         run.target[a] = 0.0
         run.w[a] = config.initial_allocation[a]
-        run.fallback_allocation[a] = config.inside[a]
+        run.fallback_allocation[a] = config.interior_allocation[a]
         run.expired[a] = 0.0
     # There is room for more edges than are known; what lies beyond was never written.
     edges = table.first_edge[table.first_edge.size - 1]
@@ -176,7 +176,7 @@ def initial_arm(config: RunConfig, run: RunState, scratch: Scratch) -> int:
     """
     waiting = False
     for a in range(config.size):
-        run.target[a] += config.inside[a]
+        run.target[a] += config.interior_allocation[a]
     if config.anytime:
         measure(config, run, scratch)
     for k in range(config.useful_arms.size):

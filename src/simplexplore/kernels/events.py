@@ -67,7 +67,7 @@ def rescale_target(config: RunConfig, run: RunState, pending: Vector, change: fl
         if mass > 0.0:
             run.target[a] *= (mass + change) / mass
         else:
-            run.target[a] = config.inside[a]
+            run.target[a] = config.interior_allocation[a]
 
 
 @kernel

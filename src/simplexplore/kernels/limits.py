@@ -37,8 +37,8 @@ def allowed_excess(config: RunConfig, run: RunState) -> float:
 @inlined
 def allowed_excess_of_arm(config: RunConfig, run: RunState, a: int) -> float:
     """The same for an arm's floor and cap; where these are one, whole pulls must miss it."""
-    cap = config.shares.cap[a]
-    return allowed_excess(config, run) if config.shares.floor[a] < cap else max(cap, 1.0 - cap)
+    cap = config.shares.upper[a]
+    return allowed_excess(config, run) if config.shares.lower[a] < cap else max(cap, 1.0 - cap)
 
 
 @kernel
@@ -61,7 +61,7 @@ def measure(config: RunConfig, run: RunState, scratch: Scratch) -> None:
     if limits.limited:
         for a in range(config.size):
             least = allowed_excess_of_arm(config, run, a) + ROUNDING
-            if (pulls + 1.0) * limits.floor[a] - assigned(run, a) > least:
+            if (pulls + 1.0) * limits.lower[a] - assigned(run, a) > least:
                 counts[ARMS_DUE] += 1.0
                 counts[LAST_DUE] = float(a)
 
@@ -82,7 +82,7 @@ def is_allowed(config: RunConfig, run: RunState, scratch: Scratch, a: int) -> bo
                 return False
     if limits.limited:
         most = allowed_excess_of_arm(config, run, a) + ROUNDING
-        if assigned(run, a) + 1.0 - (counts[PULLS_ASSIGNED] + 1.0) * limits.cap[a] > most:
+        if assigned(run, a) + 1.0 - (counts[PULLS_ASSIGNED] + 1.0) * limits.upper[a] > most:
             return False
         due = counts[ARMS_DUE]
         return due == 0.0 or (due == 1.0 and counts[LAST_DUE] == float(a))
@@ -96,7 +96,7 @@ def frees_slack(config: RunConfig, a: int) -> bool:
     for i in range(limits.inequalities):
         if limits.A[i, a] - limits.b[i] > ROUNDING:
             return False
-    return not limits.cap[a] < 1.0
+    return not limits.upper[a] < 1.0
 
 
 @inlined
@@ -125,7 +125,7 @@ def violation(config: RunConfig, run: RunState, scratch: Scratch, a: int, owed: 
         pulls = scratch.counts[PULLS_ASSIGNED] + (1.0 if owed < 0 else 2.0)
         n = assigned(run, a)
         spare = allowed_excess_of_arm(config, run, a)
-        most, least = pulls * limits.cap[a], pulls * limits.floor[a]
+        most, least = pulls * limits.upper[a], pulls * limits.lower[a]
         found += squared(n + 1.0 - most - spare)
         found -= squared(n - most - spare)
         found += squared(least - n - 1.0 - spare)

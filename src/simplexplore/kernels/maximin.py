@@ -46,8 +46,8 @@ def answered(limits: AllocationConstraints, asked: Vector, price: Vector, a: int
     if price[a] > 0.0:
         share = math.sqrt(asked[a] / price[a])
     elif asked[a] > 0.0:
-        share = limits.cap[a]
-    return min(max(share, limits.floor[a]), limits.cap[a])
+        share = limits.upper[a]
+    return min(max(share, limits.lower[a]), limits.upper[a])
 
 
 @kernel
@@ -171,19 +171,19 @@ def most_between_limits(
     value = 0.0
     left = 1.0
     for a in range(limits.size):
-        share[a] = limits.floor[a]
+        share[a] = limits.lower[a]
         value += (gain[a] - price[a]) * share[a]
         left -= share[a]
     while left > 0.0:
         best = -1
         for a in range(limits.size):
-            if share[a] < limits.cap[a] and (
+            if share[a] < limits.upper[a] and (
                 best < 0 or gain[a] - price[a] > gain[best] - price[best]
             ):
                 best = a
         if best < 0:  # rounding is all that is left
             break
-        more = min(left, limits.cap[best] - share[best])
+        more = min(left, limits.upper[best] - share[best])
         value += (gain[best] - price[best]) * more
         share[best] += more
         left -= more
@@ -211,7 +211,7 @@ def most_gain(
         best = most_between_limits(limits, gain, price, share)
     else:
         for a in range(limits.size):
-            if limits.inside[a] > 0.0:
+            if limits.interior_allocation[a] > 0.0:
                 best = max(best, gain[a] - price[a])
     for i in range(limits.b.size):
         best += limits.b[i] * x[i]
@@ -294,7 +294,7 @@ def improve(
     if state.within:
         for a in range(config.size):
             # Arms that nobody asks for keep a trace, so that they stay inside.
-            if config.inside[a] > 0.0:
+            if config.interior_allocation[a] > 0.0:
                 asked[a] = max(asked[a], 1e-10 * total * total)
         if not answer_within_rows(limits, asked, run.duals, price, w):
             forget_prices(run)
@@ -303,7 +303,7 @@ def improve(
     else:
         for a in range(config.size):
             w[a] = math.sqrt(asked[a]) / total
-            if config.inside[a] > 0.0:
+            if config.interior_allocation[a] > 0.0:
                 w[a] = max(w[a], 1e-12)
 
 
@@ -334,7 +334,7 @@ def maximin(
             q[edge] = 1.0 / (last - first)
     for a in range(config.size):
         # An arm at zero could not come back: steps are multiplicative in it.
-        w[a] = (1.0 - REVIVAL) * w[a] + REVIVAL * config.spend.inside[a]
+        w[a] = (1.0 - REVIVAL) * w[a] + REVIVAL * config.spend.interior_allocation[a]
     gap = math.inf
     for _ in range(MAX_ITERATIONS):
         longest, most = evaluate(config, table, run, scratch, state)
@@ -350,6 +350,6 @@ def maximin(
             q[edge] = 0.0
         forget_prices(run)
         for a in range(config.size):
-            w[a] = config.spend.inside[a]
+            w[a] = config.spend.interior_allocation[a]
     to_shares(config, w)
     return gap

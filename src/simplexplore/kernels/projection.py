@@ -53,7 +53,7 @@ def projected_at(
     value = 0.0
     for a in range(limits.size):
         asked = y[a] - loose[a] * price[a]
-        w[a] = min(max(asked, limits.floor[a]), limits.cap[a])
+        w[a] = min(max(asked, limits.lower[a]), limits.upper[a])
         value -= w[a] * (2.0 * asked - w[a]) / loose[a]
     for i in range(limits.b.size):
         value -= 2.0 * limits.b[i] * x[i]
@@ -205,5 +205,5 @@ def project(
     for i in range(rows):
         x[i] = 0.0
     for a in range(limits.size):
-        w[a] = limits.deep[a]
+        w[a] = limits.max_slack[a]
     return False

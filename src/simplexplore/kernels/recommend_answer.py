@@ -85,7 +85,7 @@ def rate_of(
     for edge in range(first, last):
         q[edge] = 1.0 / (last - first)
     for a in range(config.size):
-        w[a] = config.spend.inside[a]
+        w[a] = config.spend.interior_allocation[a]
     state = MaximinState(q, w, answer, config.anytime)
     shortest, most, stalled = math.inf, math.inf, 0
     for _ in range(MAX_ITERATIONS):

@@ -105,11 +105,11 @@ class AllocationConstraints(NamedTuple):
     b: Vector  # (rows,)
     inequalities: int  # how many rows come first
     limited: bool  # whether some arm has a floor or a cap
-    floor: Vector  # (K,)
-    cap: Vector  # (K,) inf where there is none, 0 for arms that are never played
+    lower: Vector  # (K,)
+    upper: Vector  # (K,) inf where there is none, 0 for arms that are never played
     start: Vector  # multipliers of all rows that give every arm the price 1
-    inside: Vector  # (K,) an allocation that gives every arm its part
-    deep: Vector  # (K,) one that is strictly inside all rows
+    interior_allocation: Vector  # (K,) an allocation that gives every arm its part
+    max_slack: Vector  # (K,) one that is strictly inside all rows
 
 
 class MeasuredLimits(NamedTuple):
@@ -175,7 +175,7 @@ class RunConfig(NamedTuple):
     lowest_tilt: float  # a family's tilt exists above this
     allowed_excess: float  # pulls by which first tries of arms may exceed limits
     steps: Vector  # by row of the set: the most that one pull moves it
-    inside: Vector  # allocation in the set that gives each arm a fair part of what it could get
+    interior_allocation: Vector  # in the set; gives each arm a fair part of what it could get
     shares: AllocationConstraints  # the set of allocations: shares of samples
     pulls_per_use: Vector  # (K,) pulls that limits take to pay for one of an arm, itself included
     priced: bool  # whether some samples cost more than others

@@ -37,7 +37,7 @@ def row_value(limits: AllocationConstraints, i: int, w: Vector) -> float:
 @inlined
 def moves(limits: AllocationConstraints, w: Vector, a: int) -> bool:
     """Whether a share would change with its price."""
-    return w[a] > limits.floor[a] and w[a] < limits.cap[a]
+    return w[a] > limits.lower[a] and w[a] < limits.upper[a]
 
 
 @kernel
@@ -86,7 +86,7 @@ def step_along(limits: AllocationConstraints, duals: Duals, count: int, length: 
 @kernel
 def restore_feasibility(limits: AllocationConstraints, duals: Duals, w: Vector) -> None:
     """Make an almost feasible allocation feasible: equalities first, then lean inwards."""
-    step, system, deep = duals.step, duals.system, limits.deep
+    step, system, slack = duals.step, duals.system, limits.max_slack
     m = limits.inequalities
     q = limits.b.size - m
     for i in range(q):
@@ -94,12 +94,12 @@ def restore_feasibility(limits: AllocationConstraints, duals: Duals, w: Vector) 
         for j in range(i + 1):
             entry = 0.0
             for a in range(limits.size):
-                if limits.floor[a] < limits.cap[a]:
+                if limits.lower[a] < limits.upper[a]:
                     entry += limits.A[m + i, a] * limits.A[m + j, a] * w[a]
             system[i, j] = entry
     solve_positive(system, q, step)
     for a in range(limits.size):
-        if not limits.floor[a] < limits.cap[a]:
+        if not limits.lower[a] < limits.upper[a]:
             continue
         factor = 1.0
         for i in range(q):
@@ -109,13 +109,13 @@ def restore_feasibility(limits: AllocationConstraints, duals: Duals, w: Vector) 
     for i in range(m):
         excess = row_value(limits, i, w)
         if excess > 1e-14:
-            lean = max(lean, excess / (excess - row_value(limits, i, deep)))
+            lean = max(lean, excess / (excess - row_value(limits, i, slack)))
     if limits.limited:
         for a in range(limits.size):
-            excess = max(w[a] - limits.cap[a], limits.floor[a] - w[a])
-            if excess > 1e-14 and limits.floor[a] < limits.cap[a]:
-                room = min(limits.cap[a] - deep[a], deep[a] - limits.floor[a])
+            excess = max(w[a] - limits.upper[a], limits.lower[a] - w[a])
+            if excess > 1e-14 and limits.lower[a] < limits.upper[a]:
+                room = min(limits.upper[a] - slack[a], slack[a] - limits.lower[a])
                 lean = max(lean, excess / (excess + room))
     if lean > 0.0:
         for a in range(limits.size):
-            w[a] = (1.0 - lean) * w[a] + lean * deep[a]
+            w[a] = (1.0 - lean) * w[a] + lean * slack[a]

@@ -59,7 +59,7 @@ def track(config: RunConfig, run: RunState, scratch: Scratch) -> int:
     pulls = run.integers[PULLS] + 1.0
     size = float(config.size)
     for a in range(config.size):
-        tracked = (1.0 - share) * run.w[a] + share * config.inside[a]
+        tracked = (1.0 - share) * run.w[a] + share * config.interior_allocation[a]
         if not tracked > 0.0:
             continue
         run.target[a] += tracked

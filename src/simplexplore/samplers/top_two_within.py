@@ -87,7 +87,7 @@ def force_pull(config: RunConfig, run: RunState, scratch: Scratch, pulls: float)
         least = math.inf
         for k in range(config.useful_arms.size):
             a = config.useful_arms[k]
-            quotient = (taken[a] + 0.5) / config.inside[a]
+            quotient = (taken[a] + 0.5) / config.interior_allocation[a]
             if quotient < least:
                 least = quotient
                 wanted = a
@@ -97,7 +97,7 @@ def force_pull(config: RunConfig, run: RunState, scratch: Scratch, pulls: float)
     taken[arm] += 1.0
     state[FORCED, 0] += 1.0
     ahead = state[FORCED, 0] - forced_pulls_due(config.size, pulls, FORCING_RATE)
-    is_saving = arm != wanted and ahead * config.inside[wanted] < 1.0
+    is_saving = arm != wanted and ahead * config.interior_allocation[wanted] < 1.0
     state[SAVED_FOR, 0] = wanted + 1.0 if is_saving else 0.0
     for a in range(config.size):
         run.w[a] = 0.0

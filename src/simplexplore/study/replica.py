@@ -210,7 +210,7 @@ class Replica:
             try:
                 self.store.check_process()
                 with self._mutex, self._forgetting():
-                    decided = self._decided_before(requests)
+                    decided = self._decide_optimistically(requests)
                     with self._writing() as journal:
                         transaction, outcomes = self._decided_now(journal, requests, decided)
                         transaction.write(journal)
@@ -236,7 +236,7 @@ class Replica:
             self._state = None
             raise
 
-    def _decided_before(self, requests: Sequence[Request[Any]]) -> _Decided | None:
+    def _decide_optimistically(self, requests: Sequence[Request[Any]]) -> _Decided | None:
         """What is decided while the writers of other studies need not wait."""
         if self.store.is_sqlite and time.monotonic() > self._contended_until:
             with self._reading() as journal:
