@@ -53,10 +53,8 @@ def allocate(config, table, run, scratch):
         wanted[a] = math.sqrt(spread[a] * max(run.n[a], 1.0)) * max(0.0, v)
         total += wanted[a]
     for a in range(config.size):
-        run.w[a], drawn[a] = (
-            (wanted[a] / total if total > 0.0 else config.interior_allocation[a]),
-            1.0,
-        )
+        run.w[a] = wanted[a] / total if total > 0.0 else config.interior_allocation[a]
+        drawn[a] = 1.0
         wanted[a] = run.w[a]
     if config.anytime:
         project(config.shares, run.duals, wanted, drawn, spread, run.w)
